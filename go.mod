@@ -1,0 +1,3 @@
+module calla
+
+go 1.26
