@@ -1,0 +1,151 @@
+// Package backend is the seam between the model and the hardware: what a
+// device must offer so that the forward pass of this one architecture can run
+// on it.
+//
+// The unit is a block of a layer, not an operation and not the whole model:
+// finer cuts would freeze the fusions that make decode fast, a coarser one
+// would write the layer graph once a backend.
+//
+// What every backend promises:
+//
+//   - A row's result depends on that row and its past alone, never on which
+//     rows share its call. Every reduction has one order.
+//   - The kernel is chosen by the phase the caller names, by layer shape and by
+//     device; never by how many rows a call has. A prefill of one row is a
+//     prefill.
+//   - Prefill walks the grid of sub-chunks that the call's segment starts
+//     define, so that a prompt cut into calls at any edges of that grid has the
+//     same bits as one call.
+//
+// A Device, its Weights and States belong to one goroutine at a time.
+package backend
+
+import "context"
+
+// SubChunk is the most rows that the chunked delta rule takes at once, counted
+// from a segment start. Calls, and snapshots inside a segment, lie on its grid.
+const SubChunk = 64
+
+// Phase says which path a call takes.
+type Phase uint8
+
+const (
+	// Prefill evaluates prompt tokens.
+	Prefill Phase = iota + 1
+	// Decode evaluates one generated token.
+	Decode
+)
+
+func (p Phase) String() string {
+	switch p {
+	case Prefill:
+		return "prefill"
+	case Decode:
+		return "decode"
+	}
+	return "no phase"
+}
+
+// Device is one piece of hardware that can run the model.
+type Device interface {
+	// Name says what it is, for people: "CPU (8 threads)".
+	Name() string
+	// Memory returns the bytes this process may use on the device, and the
+	// bytes that exist; zero where that cannot be told.
+	Memory() (budget, total int64)
+	// Load lays weights out as the device's kernels want them. It calls
+	// progress, where not nil, with bytes done of all; it gives up when ctx
+	// ends. The checkpoint must stay open until the Weights are closed.
+	Load(ctx context.Context, b *Binding, progress func(done, total int64)) (Weights, error)
+	Close() error
+}
+
+// Weights is a model laid out on a device.
+type Weights interface {
+	// Bytes returns the memory it takes on the device, and Mapped how much of
+	// that is the checkpoint's own mapped files.
+	Bytes() (all, mapped int64)
+	// ScratchBytes returns the device memory that calls of at most rows rows
+	// and contexts of at most maxTokens tokens need besides weights and states.
+	ScratchBytes(rows, maxTokens int) int64
+	// NewState makes an empty state for at most maxTokens tokens.
+	NewState(maxTokens int) (State, error)
+	// Begin starts a call that appends the call's rows to s.
+	Begin(s State, c Call) (Pass, error)
+	Close() error
+}
+
+// Call says which rows a pass evaluates.
+type Call struct {
+	Phase Phase
+	// Tokens are the rows. Decode takes one, or none where Follow is set.
+	Tokens []int32
+	// Follow, in decode only, evaluates the largest logit's token of the
+	// state's last call, without waiting for it.
+	Follow bool
+	// Segments are the positions, in the whole sequence, of the segment starts
+	// that lie in this call or, for its first row, at or before it: the first
+	// is the start of the segment that the first row continues. Prefill only.
+	Segments []int
+}
+
+// Pass is one call on its way. The caller names the blocks in the order of the
+// forward pass; delta net, attention and MoE add their result to the residual
+// stream. Then it commits.
+type Pass interface {
+	Embed()
+	DeltaNet(layer int)
+	Attention(layer int)
+	MoE(layer int)
+	// Head makes the logits of the call's last row. A prefill call that is not
+	// the prompt's last leaves it out.
+	Head()
+	// Commit hands the work to the device. The state counts the rows from here
+	// on. After an error the state is broken: close it.
+	Commit() (Step, error)
+}
+
+// Step is a committed call. Steps of one state finish in the order of commit.
+type Step interface {
+	// Wait returns when the device is done. An error means the state's content
+	// is lost.
+	Wait() error
+	// Argmax returns the token of the largest logit, of equals the lowest.
+	// It and Logits wait first, are there only when the pass had a Head, and
+	// look at rows of the unpadded and padded vocabulary alike.
+	Argmax() int32
+	// Logits returns the logits of the last row, float32. They are the
+	// device's memory: read them before the next Commit.
+	Logits() []float32
+}
+
+// State is what a session has evaluated: KV cache, recurrent state and conv
+// state.
+type State interface {
+	// Len returns the tokens evaluated, Cap the most it can hold.
+	Len() int
+	Cap() int
+	// Save copies the recurrent and conv state, which exist only after Len()
+	// tokens, into a snapshot.
+	Save() (Snapshot, error)
+	// Restore puts a snapshot back; the KV cache is cut to its length. The
+	// first s.Len() tokens of the KV cache must be the ones that the snapshot
+	// was taken after.
+	Restore(s Snapshot) error
+	// CopyKV replaces the KV cache by the first n tokens of another's and
+	// leaves recurrent and conv state to a Restore.
+	CopyKV(from State, n int) error
+	// Reset empties the state.
+	Reset()
+	// Bytes returns the memory that the state takes now.
+	Bytes() int64
+	Close() error
+}
+
+// Snapshot is a saved recurrent and conv state.
+type Snapshot interface {
+	// Len returns the tokens after which it was taken.
+	Len() int
+	Bytes() int64
+	Close() error
+}
