@@ -66,11 +66,16 @@ type Weights interface {
 	// that is the checkpoint's own mapped files.
 	Bytes() (all, mapped int64)
 	// ScratchBytes returns the device memory that calls of at most rows rows
-	// and contexts of at most maxTokens tokens need besides weights and states.
+	// and contexts of at most maxTokens tokens need besides weights and states,
+	// the logits included.
 	ScratchBytes(rows, maxTokens int) int64
 	// NewState makes an empty state for at most maxTokens tokens.
 	NewState(maxTokens int) (State, error)
-	// Begin starts a call that appends the call's rows to s.
+	// Begin starts a call that appends the call's rows to s. It refuses, and
+	// leaves the state as it was, rows beyond the state's capacity, tokens
+	// outside the vocabulary, a first row off the sub-chunk grid of its segment,
+	// a state whose recurrent part is missing since a CopyKV, and a Follow with
+	// no largest logit to follow.
 	Begin(s State, c Call) (Pass, error)
 	Close() error
 }
@@ -110,9 +115,10 @@ type Step interface {
 	// Wait returns when the device is done. An error means the state's content
 	// is lost.
 	Wait() error
-	// Argmax returns the token of the largest logit, of equals the lowest.
-	// It and Logits wait first, are there only when the pass had a Head, and
-	// look at rows of the unpadded and padded vocabulary alike.
+	// Argmax returns the token of the largest logit, of equals the lowest, and
+	// -1 where any logit is not a number. It and Logits wait first, are there
+	// only when the pass had a Head, and look at rows of the unpadded and padded
+	// vocabulary alike.
 	Argmax() int32
 	// Logits returns the logits of the last row, float32. They are the
 	// device's memory: read them before the next Commit.
@@ -132,8 +138,9 @@ type State interface {
 	// first s.Len() tokens of the KV cache must be the ones that the snapshot
 	// was taken after.
 	Restore(s Snapshot) error
-	// CopyKV replaces the KV cache by the first n tokens of another's and
-	// leaves recurrent and conv state to a Restore.
+	// CopyKV replaces the KV cache by the first n tokens of another's, which
+	// may be its own. The state can't go on until a Restore gives it the
+	// recurrent and conv state that belong to them, or a Reset empties it.
 	CopyKV(from State, n int) error
 	// Reset empties the state.
 	Reset()
