@@ -20,6 +20,11 @@ type Request struct {
 	LogProbs int
 	// Guide, where not nil, steers the choice of tokens.
 	Guide Guide
+	// Keep are positions in the prompt after which a later prompt may go on in
+	// another way, such as the end of the system block and of the last message
+	// from a person. The engine takes snapshots there; positions at which the
+	// prompt can't be cut are passed over.
+	Keep []int
 	// CacheKey says which conversation this is; it only picks which entry of
 	// the prefix cache is tried first.
 	CacheKey string

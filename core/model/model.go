@@ -26,8 +26,11 @@ func Load(ctx context.Context, dev backend.Device, c *checkpoint.Checkpoint, pro
 	if err != nil {
 		return nil, fmt.Errorf("model: load %s on %s: %w", c.Name(), dev.Name(), err)
 	}
-	return &Model{config: c.Config(), weights: w}, nil
+	return New(c.Config(), w), nil
 }
+
+// New makes a model of weights that lie on a device already.
+func New(c checkpoint.Config, w backend.Weights) *Model { return &Model{config: c, weights: w} }
 
 // Config returns the model's dimensions.
 func (m *Model) Config() checkpoint.Config { return m.config }

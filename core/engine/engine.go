@@ -1,0 +1,262 @@
+// Package engine turns prompt tokens into generated tokens.
+//
+// An Engine is a loaded model and a queue of requests for it. A caller gives
+// the whole prompt each time; the engine reuses what it has evaluated before.
+// Only the worker goroutine touches the device. Text, chat templates and HTTP
+// belong to the packages above.
+//
+// The same prompt gives the same tokens, however its prefix was computed: from
+// the cache or cold, in calls of any size, alone or under load. Three rules
+// make it so, and every change here must keep them:
+//
+//   - prompt tokens go through prefill, generated tokens through decode, and
+//     only prefilled state is kept for later prompts;
+//   - where a prompt may be cut depends on its token ids alone (see grid);
+//   - a session's state is its own while it runs.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"calla/core/backend"
+	"calla/core/model"
+)
+
+// Options are an engine's settings.
+type Options struct {
+	// MaxSeq is the most tokens of prompt and completion together.
+	MaxSeq int
+	// PrefillChunk is the most prompt tokens a call evaluates, a multiple of
+	// backend.SubChunk. It changes speed and scratch memory, never a result.
+	PrefillChunk int
+	// Queue is how many requests may wait.
+	Queue int
+	// CacheEntries is how many sequences the prefix cache keeps.
+	CacheEntries int
+	// IdleUnload is how long the engine stays idle before it frees weights and
+	// states; 0 is for ever.
+	IdleUnload time.Duration
+
+	// Vocab is how many rows of the logits are tokens; the rest is padding.
+	Vocab int
+	// Turn says where segments start.
+	Turn Turn
+	// StopTokens end a completion.
+	StopTokens []int32
+
+	Log *slog.Logger
+}
+
+// Defaults of the options.
+const (
+	DefaultMaxSeq       = 32768
+	DefaultPrefillChunk = 2048
+	DefaultQueue        = 64
+	DefaultCacheEntries = 2
+	DefaultIdleUnload   = 30 * time.Minute
+)
+
+// Loader lays the model out on its device. The engine calls it at the start
+// and again after an idle unload; close gives everything back.
+type Loader func(ctx context.Context, progress func(done, total int64)) (m *model.Model, close func() error, err error)
+
+// Engine runs one model.
+type Engine struct {
+	o    Options
+	load Loader
+
+	mu       sync.Mutex
+	queue    []job // waiting, the next first
+	running  *Generation
+	foreseen *foresight // to prefill when nothing else is to do
+	closing  bool
+	wake     chan struct{} // capacity 1: one of these changed
+
+	ctx    context.Context // of the worker; ends when running work must end
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	meter meter
+}
+
+// job is work for the worker: exactly one field is set.
+type job struct {
+	generation *Generation
+	errand     *errand
+}
+
+// errand is work on the model that is no generation. It runs in its turn.
+type errand struct {
+	run  func(ctx context.Context, w *worker) error
+	done chan error
+}
+
+// New starts an engine. The worker loads the model at once; requests may be
+// submitted meanwhile.
+func New(load Loader, o Options) (*Engine, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{o: o, load: load, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.meter.state = Loading
+	go newWorker(e).loop()
+	return e, nil
+}
+
+func (o Options) check() error {
+	for _, f := range []struct {
+		flag string
+		is   int
+		min  int
+	}{
+		{"max-seq", o.MaxSeq, 1},
+		{"prefill-chunk", o.PrefillChunk, backend.SubChunk},
+		{"queue", o.Queue, 0},
+		{"cache-entries", o.CacheEntries, 0},
+		{"vocabulary", o.Vocab, 1},
+	} {
+		if f.is < f.min {
+			return fmt.Errorf("engine: %s is %d, want at least %d", f.flag, f.is, f.min)
+		}
+	}
+	if o.PrefillChunk%backend.SubChunk != 0 {
+		return fmt.Errorf("engine: prefill-chunk is %d, want a multiple of %d", o.PrefillChunk, backend.SubChunk)
+	}
+	if o.IdleUnload < 0 {
+		return fmt.Errorf("engine: idle-unload is %v, want a duration of 0 or more", o.IdleUnload)
+	}
+	return nil
+}
+
+// Submit queues a request. It returns at once: with a *ContextError where the
+// request does not fit the context, a *TokenError or *SamplingError where it
+// can't be run, ErrQueueFull or ErrStopped where it can't now. When ctx ends,
+// so does the generation.
+func (e *Engine) Submit(ctx context.Context, r Request) (*Generation, error) {
+	if err := e.o.admit(r); err != nil {
+		return nil, err
+	}
+	g := newGeneration(ctx, r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing {
+		return nil, ErrStopped
+	}
+	if e.running != nil || len(e.queue) > 0 {
+		if e.waiting() >= e.o.Queue {
+			return nil, ErrQueueFull
+		}
+		g.progress(StageQueued, int64(e.waiting()+1), 0)
+	}
+	e.queue = append(e.queue, job{generation: g})
+	e.notify()
+	context.AfterFunc(g.ctx, func() { e.abandon(g) })
+	return g, nil
+}
+
+// TokenError is a prompt token that the vocabulary does not have.
+type TokenError struct {
+	Position int
+	Token    int32
+	Vocab    int
+}
+
+func (t *TokenError) Error() string {
+	return fmt.Sprintf("engine: prompt token %d is %d, the vocabulary has %d tokens", t.Position, t.Token, t.Vocab)
+}
+
+// ErrNoPrompt is a prompt without a token.
+var ErrNoPrompt = fmt.Errorf("engine: empty prompt, want at least one token")
+
+// admit refuses what can never run.
+func (o Options) admit(r Request) error {
+	n := len(r.Prompt)
+	if n == 0 {
+		return ErrNoPrompt
+	}
+	if n >= o.MaxSeq || r.MaxTokens > o.MaxSeq-n {
+		return &ContextError{Prompt: n, MaxTokens: r.MaxTokens, Limit: o.MaxSeq}
+	}
+	for i, t := range r.Prompt {
+		if t < 0 || int(t) >= o.Vocab {
+			return &TokenError{i, t, o.Vocab}
+		}
+	}
+	return r.Sampling.check(o.Vocab)
+}
+
+// waiting returns how many generations are queued behind the running one.
+func (e *Engine) waiting() int {
+	n := 0
+	for _, j := range e.queue {
+		if j.generation != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// abandon takes a cancelled generation out of the queue, where it still waits.
+func (e *Engine) abandon(g *Generation) {
+	e.mu.Lock()
+	i := slices.IndexFunc(e.queue, func(j job) bool { return j.generation == g })
+	if i >= 0 {
+		e.queue = slices.Delete(e.queue, i, i+1)
+	}
+	e.mu.Unlock()
+	if i >= 0 {
+		g.finish(Result{}, context.Cause(g.ctx))
+	}
+}
+
+// exclusive runs f on the worker in its turn, with the model loaded.
+func (e *Engine) exclusive(ctx context.Context, f func(context.Context, *worker) error) error {
+	t := &errand{run: f, done: make(chan error, 1)}
+	e.mu.Lock()
+	if e.closing {
+		e.mu.Unlock()
+		return ErrStopped
+	}
+	e.queue = append(e.queue, job{errand: t})
+	e.notify()
+	e.mu.Unlock()
+	select {
+	case err := <-t.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *Engine) notify() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the engine. Requests that run or wait may finish until ctx ends;
+// then they are cancelled. New ones get ErrStopped. The model is freed when
+// Close returns.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closing = true
+	e.mu.Unlock()
+	e.notify()
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		e.cancel()
+		<-e.done
+	}
+	return nil
+}

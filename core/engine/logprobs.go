@@ -1,0 +1,61 @@
+package engine
+
+import "math"
+
+// logSumExp returns log Σ exp(x) over the rows that are tokens.
+func logSumExp(logits []float32) float64 {
+	top := math.Inf(-1)
+	for _, x := range logits {
+		top = math.Max(top, float64(x))
+	}
+	var sum float64
+	for _, x := range logits {
+		sum += math.Exp(float64(x) - top)
+	}
+	return top + math.Log(sum)
+}
+
+// logProb returns a token's log-probability and the n likeliest tokens.
+func logProb(logits []float32, id int32, n int) *LogProb {
+	lse := logSumExp(logits)
+	out := &LogProb{Token: id, LogProb: float64(logits[id]) - lse}
+	if n == 0 {
+		return out
+	}
+	c := make([]candidate, len(logits))
+	for i, x := range logits {
+		c[i] = candidate{int32(i), float64(x)}
+	}
+	for _, x := range largest(c, min(n, len(c))) {
+		out.Top = append(out.Top, LogProb{Token: x.id, LogProb: x.logit - lse})
+	}
+	return out
+}
+
+// A token repeated this often with almost no doubt is a loop, not an answer:
+// five hundred dashes on request are well below it.
+const (
+	loopTokens      = 1024
+	loopProbability = 0.9999
+)
+
+// loopDetector counts how often the same token came without doubt.
+type loopDetector struct {
+	token int32
+	run   int
+}
+
+// looping takes the next token and its logits and reports whether the
+// generation only repeats itself.
+func (d *loopDetector) looping(id int32, logits []float32) bool {
+	if d.run == 0 || d.token != id {
+		d.token, d.run = id, 1
+		return false
+	}
+	if math.Exp(float64(logits[id])-logSumExp(logits)) <= loopProbability {
+		d.run = 1
+		return false
+	}
+	d.run++
+	return d.run >= loopTokens
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"calla/core/model"
+)
+
+// State says what an engine is doing.
+type State string
+
+// The states of an engine.
+const (
+	Loading  State = "loading"
+	Ready    State = "ready"
+	Busy     State = "busy"
+	Unloaded State = "unloaded" // idle; the next request loads the model
+	Failed   State = "failed"   // the model could not be loaded
+	Stopped  State = "stopped"
+)
+
+// Status is an engine at one moment. It holds no text and no tokens.
+type Status struct {
+	State State
+	Error string // why it failed
+
+	LoadDone, LoadTotal int64 // bytes, while loading
+
+	Queue    int // requests waiting
+	QueueCap int
+	Running  *Running
+	// StepAge is how long the running generation has waited for its step; a
+	// device that hangs shows here.
+	StepAge time.Duration
+
+	Last   *Finished // the last generation that ended well
+	Totals Totals
+	Cache  CacheStatus
+
+	WeightBytes, MappedBytes int64
+}
+
+// Running is the generation on the device.
+type Running struct {
+	Stage                                         Stage
+	Prompt                                        int // tokens
+	Cached                                        int // of them, reused
+	Prefilled                                     int // of them, evaluated or reused
+	Generated                                     int
+	Since                                         time.Time // of its start on the device
+	PrefillTokensPerSecond, DecodeTokensPerSecond float64   // so far
+}
+
+// Finished is a generation that ended.
+type Finished struct {
+	Prompt, Cached, Generated                     int
+	PrefillTokensPerSecond, DecodeTokensPerSecond float64
+	At                                            time.Time
+}
+
+// Totals count from the start of the engine.
+type Totals struct {
+	Requests, Failures                 int64
+	PromptTokens, CachedTokens, Tokens int64
+	Steps                              int64
+	PrefillSeconds, DecodeSeconds      float64
+}
+
+// CacheStatus is the prefix cache, between two generations.
+type CacheStatus struct {
+	Entries   int
+	Snapshots int
+	Tokens    int
+	Bytes     int64
+	Budget    int64
+}
+
+// Status returns what the engine is doing now.
+func (e *Engine) Status() Status {
+	e.mu.Lock()
+	queue := e.waiting()
+	e.mu.Unlock()
+	s := e.meter.status(time.Now())
+	s.Queue, s.QueueCap = queue, e.o.Queue
+	return s
+}
+
+// Options returns the engine's settings.
+func (e *Engine) Options() Options { return e.o }
+
+// WaitLoaded returns when the model is loaded, or why it is not.
+func (e *Engine) WaitLoaded(ctx context.Context) error {
+	return e.exclusive(ctx, func(context.Context, *worker) error { return nil })
+}
+
+// meter keeps what Status shows. The worker writes, anyone reads.
+type meter struct {
+	mu       sync.Mutex
+	state    State
+	err      error
+	load     [2]int64
+	run      *Running
+	decoding time.Time // when the running generation's first token came
+	start    time.Time // when its prefill began
+	lastStep time.Time
+	last     *Finished
+	totals   Totals
+	cache    CacheStatus
+	weights  [2]int64
+}
+
+func (m *meter) status(now time.Time) Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := Status{
+		State: m.state, LoadDone: m.load[0], LoadTotal: m.load[1], Last: m.last, Totals: m.totals,
+		Cache: m.cache, WeightBytes: m.weights[0], MappedBytes: m.weights[1],
+	}
+	if m.err != nil {
+		s.Error = m.err.Error()
+	}
+	if m.run != nil {
+		r := *m.run
+		r.PrefillTokensPerSecond, r.DecodeTokensPerSecond = m.rates(now)
+		s.Running, s.StepAge = &r, now.Sub(m.lastStep)
+		if s.State == Ready {
+			s.State = Busy
+		}
+	}
+	return s
+}
+
+// rates returns the running generation's tokens per second.
+func (m *meter) rates(now time.Time) (prefill, decode float64) {
+	end := now
+	if !m.decoding.IsZero() {
+		end = m.decoding
+		decode = rate(m.run.Generated-1, now.Sub(m.decoding))
+	}
+	if !m.start.IsZero() {
+		prefill = rate(m.run.Prefilled-m.run.Cached, end.Sub(m.start))
+	}
+	return prefill, decode
+}
+
+func rate(tokens int, d time.Duration) float64 {
+	if tokens <= 0 || d <= 0 {
+		return 0
+	}
+	return float64(tokens) / d.Seconds()
+}
+
+func (m *meter) update(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
+func (m *meter) set(s State) {
+	m.update(func() { m.state, m.err, m.weights, m.cache = s, nil, [2]int64{}, CacheStatus{} })
+}
+
+func (m *meter) fail(err error) { m.update(func() { m.state, m.err = Failed, err }) }
+
+func (m *meter) loading(done, total int64) {
+	m.update(func() { m.load = [2]int64{done, total}; m.lastStep = time.Now() })
+}
+
+func (m *meter) loaded(x *model.Model) {
+	all, mapped := x.Weights().Bytes()
+	m.update(func() { m.state, m.err, m.weights = Ready, nil, [2]int64{all, mapped} })
+}
+
+// begin notes that a generation is on the device.
+func (m *meter) begin() {
+	m.update(func() {
+		now := time.Now()
+		m.run = &Running{Stage: StageLoading, Since: now}
+		m.lastStep, m.start, m.decoding = now, time.Time{}, time.Time{}
+		m.totals.Requests++
+	})
+}
+
+func (m *meter) prefilling(r Result) {
+	m.update(func() {
+		m.start = time.Now()
+		m.lastStep = m.start
+		m.run.Stage, m.run.Prompt, m.run.Cached, m.run.Prefilled = StagePrefill, r.PromptTokens, r.CachedTokens, r.CachedTokens
+	})
+}
+
+func (m *meter) prefilled(done int) { m.update(func() { m.run.Prefilled = done }) }
+
+func (m *meter) generated(n int) {
+	m.update(func() {
+		if n == 1 {
+			m.decoding = time.Now()
+			m.run.Stage = StageDecoding
+		}
+		m.run.Generated = n
+	})
+}
+
+// stepped notes that the device finished a call.
+func (m *meter) stepped() { m.update(func() { m.lastStep = time.Now(); m.totals.Steps++ }) }
+
+// end notes that the generation left the device.
+func (m *meter) end(r Result, err error) {
+	m.update(func() {
+		now := time.Now()
+		m.totals.PromptTokens += int64(r.PromptTokens)
+		m.totals.CachedTokens += int64(r.CachedTokens)
+		m.totals.Tokens += int64(r.CompletionTokens)
+		m.totals.PrefillSeconds += r.Timing.Prefill.Seconds()
+		m.totals.DecodeSeconds += r.Timing.Decode.Seconds()
+		if err != nil {
+			m.totals.Failures++
+		} else {
+			f := &Finished{Prompt: r.PromptTokens, Cached: r.CachedTokens, Generated: r.CompletionTokens, At: now}
+			f.PrefillTokensPerSecond, f.DecodeTokensPerSecond = m.rates(now)
+			m.last = f
+		}
+		m.run = nil
+	})
+}
+
+func (m *meter) cached(c *prefixCache) {
+	s := CacheStatus{Entries: c.lru.Len(), Bytes: c.bytes(), Budget: c.budget}
+	for _, e := range c.lru.Keys() {
+		s.Snapshots += len(e.snaps)
+		s.Tokens += len(e.tokens)
+	}
+	m.update(func() { m.cache = s })
+}
