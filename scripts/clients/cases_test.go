@@ -1,0 +1,57 @@
+package clients
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// conversation is a case of expected.json: what the demo model answers, as
+// another implementation computed it.
+type conversation struct {
+	Name      string
+	Messages  []message
+	Tools     []json.RawMessage
+	Thinking  bool    `json:"enable_thinking"`
+	Prompt    []int   `json:"prompt_ids"`
+	Answer    []int   `json:"output_ids"` // stop token included
+	Text      string  `json:"output"`
+	MinMargin float64 `json:"min_margin"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// nearTie is the margin between the two best logits below which another order
+// of summation may choose the other token.
+const nearTie = 0.05
+
+// conversations returns the cases that a plain chat request can ask for: those
+// without tools and thinking, whose every token is clear. Given names, it
+// returns these alone.
+func conversations(t *testing.T, names ...string) []conversation {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, "core/conform/testdata/demo/expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Cases []conversation }
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatalf("parse expected.json: %v", err)
+	}
+	var out []conversation
+	for _, c := range file.Cases {
+		plain := len(c.Tools) == 0 && !c.Thinking && c.MinMargin >= nearTie
+		if plain && (len(names) == 0 || slices.Contains(names, c.Name)) {
+			out = append(out, c)
+		}
+	}
+	if want := max(len(names), 1); len(out) < want {
+		t.Fatalf("expected.json has %d of the cases %q, want %d", len(out), names, want)
+	}
+	return out
+}
