@@ -121,7 +121,7 @@ type Step interface {
 	// vocabulary alike.
 	Argmax() int32
 	// Logits returns the logits of the last row, float32. They are the
-	// device's memory: read them before the next Commit.
+	// device's memory: read them before the next Begin of any state.
 	Logits() []float32
 }
 

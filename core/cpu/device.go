@@ -1,0 +1,58 @@
+package cpu
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"calla/core/backend"
+)
+
+// Options are the choices of a device. The zero value is what the product runs.
+type Options struct {
+	// Rounding is that of values between operations.
+	Rounding Rounding
+	// Threads is how many goroutines compute; 0 takes GOMAXPROCS.
+	Threads int
+	// Observe, where set, is shown the values inside each call, as they are
+	// made: rows of width values under a name, of one layer. Whole-model values
+	// have layer -1. Values is valid during the call only.
+	Observe func(layer int, name string, width int, values []float32)
+}
+
+// Device runs the model on the processor's cores.
+type Device struct {
+	options Options
+	pool    *pool
+}
+
+var _ backend.Device = (*Device)(nil)
+
+// New makes a device.
+func New(o Options) *Device {
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	return &Device{options: o, pool: newPool(o.Threads)}
+}
+
+// Name implements backend.Device.
+func (d *Device) Name() string {
+	if d.options.Threads == 1 {
+		return "CPU (1 thread)"
+	}
+	return fmt.Sprintf("CPU (%d threads)", d.options.Threads)
+}
+
+// Memory implements backend.Device. The budget is the machine's memory, or less
+// where a control group limits this process.
+func (d *Device) Memory() (budget, total int64) {
+	total = machineMemory()
+	return controlGroupLimit(os.DirFS("/"), total), total
+}
+
+// Close implements backend.Device. Its weights and states must be closed.
+func (d *Device) Close() error {
+	d.pool.close()
+	return nil
+}

@@ -1,0 +1,138 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"calla/core/backend"
+)
+
+// pass evaluates each block as it is named.
+type pass struct {
+	*weights
+	r      Rounding
+	state  *State
+	scr    *scratch
+	phase  backend.Phase
+	tokens []int32
+	from   int // position of the first row
+	chunks []subChunk
+	step   *step
+	err    error
+}
+
+var _ backend.Pass = (*pass)(nil)
+
+func newPass(w *weights, s *State, c backend.Call, tokens []int32) *pass {
+	p := &pass{
+		weights: w, r: w.device.options.Rounding, state: s, scr: &w.scratch,
+		phase: c.Phase, tokens: tokens, from: s.length, step: &step{argmax: -1},
+	}
+	if c.Phase == backend.Prefill {
+		p.chunks = subChunks(c.Segments, p.from, len(tokens))
+	}
+	return p
+}
+
+// Embed implements backend.Pass.
+func (p *pass) Embed() {
+	p.block(-1, func() {
+		Embed(p.r, p.hidden(), p.embed, p.tokens)
+		p.observe(-1, "embed", p.config.Hidden, p.hidden())
+	})
+}
+
+// Head implements backend.Pass.
+func (p *pass) Head() {
+	p.block(-1, func() {
+		hidden, last := p.config.Hidden, len(p.tokens)-1
+		x := p.scr.x[:hidden]
+		RMSNorm(p.r, x, p.scr.h[last*hidden:][:hidden], p.norm, p.config.NormEps)
+		p.observe(-1, "norm", hidden, x)
+		p.products(x, 1, product{p.head, p.scr.logits, F32})
+		p.step.logits = p.scr.logits
+		p.step.argmax = Argmax(p.scr.logits)
+	})
+}
+
+// Commit implements backend.Pass.
+func (p *pass) Commit() (backend.Step, error) {
+	s := p.state
+	s.open = false
+	if p.err != nil {
+		s.broken = p.err
+		return nil, p.err
+	}
+	s.length += len(p.tokens)
+	s.kv.tokens = s.length
+	s.next = p.step.argmax
+	return p.step, nil
+}
+
+// block runs one block. A weight that can't be read, because its file was
+// truncated or its disk failed, ends the call and not the process.
+func (p *pass) block(layer int, run func()) {
+	if p.err != nil {
+		return
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		e := recover()
+		if e == nil {
+			return
+		}
+		fault, ok := e.(interface {
+			error
+			Addr() uintptr
+		})
+		if !ok {
+			panic(e)
+		}
+		p.err = fmt.Errorf("cpu: layer %d: memory of a weight can't be read, is its file whole? %w", layer, fault)
+	}()
+	run()
+}
+
+// hidden returns the residual stream, [rows, hidden].
+func (p *pass) hidden() []float32 { return p.scr.h[:len(p.tokens)*p.config.Hidden] }
+
+// normed returns the residual stream after a norm, [rows, hidden].
+func (p *pass) normed(w []float32) []float32 {
+	h := p.hidden()
+	x := p.scr.x[:len(h)]
+	p.eachRow(func(t int) {
+		at := t * p.config.Hidden
+		RMSNorm(p.r, x[at:at+p.config.Hidden], h[at:at+p.config.Hidden], w, p.config.NormEps)
+	})
+	return x
+}
+
+// addResidual adds a block's output to the residual stream.
+func (p *pass) addResidual(out []float32) {
+	h := p.hidden()
+	p.eachRow(func(t int) {
+		at := t * p.config.Hidden
+		Add(p.r, h[at:at+p.config.Hidden], out[at:at+p.config.Hidden])
+	})
+}
+
+func (p *pass) observe(layer int, name string, width int, values []float32) {
+	if f := p.device.options.Observe; f != nil {
+		f(layer, name, width, values)
+	}
+}
+
+// step is a pass that is done.
+type step struct {
+	argmax int32
+	logits []float32
+}
+
+// Wait implements backend.Step.
+func (s *step) Wait() error { return nil }
+
+// Argmax implements backend.Step.
+func (s *step) Argmax() int32 { return s.argmax }
+
+// Logits implements backend.Step.
+func (s *step) Logits() []float32 { return s.logits }
