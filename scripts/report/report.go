@@ -81,8 +81,12 @@ func (r *report) add(e event) {
 	}
 }
 
-// print passes a package's own lines on and keeps a test's until it has ended.
+// print passes a package's own lines on and keeps a test's until it has ended,
+// without those that tell which test is running.
 func (r *report) print(e event) {
+	if strings.HasPrefix(e.Output, "=== ") {
+		return
+	}
 	if e.Test == "" {
 		if e.Output != "PASS\n" && e.Output != "FAIL\n" {
 			fmt.Fprint(r.out, e.Output)
@@ -135,7 +139,7 @@ func reason(output string) string {
 	var said []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+		if line != "" && !strings.HasPrefix(line, "--- ") {
 			said = append(said, line)
 		}
 	}
