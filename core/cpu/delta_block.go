@@ -27,6 +27,8 @@ func (p *pass) DeltaNet(layer int) {
 		p.convolve(l)
 		p.normalise(layer)
 		b, a := s.b[:rows*c.DeltaValueHeads], s.a[:rows*c.DeltaValueHeads]
+		p.observe(layer, "delta.b", c.DeltaValueHeads, b)
+		p.observe(layer, "delta.a", c.DeltaValueHeads, a)
 		Gates(p.r, b, a, w.rate, w.dt)
 		p.observe(layer, "delta.beta", c.DeltaValueHeads, b)
 		p.observe(layer, "delta.decay", c.DeltaValueHeads, a)
