@@ -22,12 +22,8 @@ func logProb(logits []float32, id int32, n int) *LogProb {
 	if n == 0 {
 		return out
 	}
-	c := make([]candidate, len(logits))
-	for i, x := range logits {
-		c[i] = candidate{int32(i), float64(x)}
-	}
-	for _, x := range largest(c, min(n, len(c))) {
-		out.Top = append(out.Top, LogProb{Token: x.id, LogProb: x.logit - lse})
+	for _, x := range largest(logits, min(n, len(logits)), nil) {
+		out.Top = append(out.Top, LogProb{Token: x.id, LogProb: float64(x.logit) - lse})
 	}
 	return out
 }

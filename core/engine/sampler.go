@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // check refuses parameters outside the ranges of OpenAI's API and of those
@@ -76,13 +74,8 @@ type sampler struct {
 	prompt map[int32]struct{} // tokens of the prompt, for the repetition penalty
 	count  map[int32]int      // tokens generated
 
-	work []candidate // scratch
-}
-
-// candidate is a token that may be chosen.
-type candidate struct {
-	id    int32
-	logit float64
+	adjusted []float32   // scratch
+	work     []candidate // scratch
 }
 
 func newSampler(s Sampling, prompt []int32, vocab int) *sampler {
@@ -109,32 +102,15 @@ func (p *sampler) accept(id int32) {
 
 // sample chooses a token from the logits of all rows.
 func (p *sampler) sample(logits []float32) (int32, error) {
-	if p.plain() {
-		return argmax(logits[:p.vocab])
+	logits = logits[:p.vocab]
+	if p.adjusts() {
+		logits = p.adjust(logits)
 	}
-	c := p.candidates(logits)
-	best := slices.MaxFunc(c, byLogit)
-	for _, x := range c {
-		if x.logit != x.logit {
-			return 0, ErrNotANumber
-		}
+	best, err := argmax(logits)
+	if err != nil || p.greedy() {
+		return best, err
 	}
-	if math.IsInf(best.logit, 0) {
-		return 0, ErrNotANumber
-	}
-	if p.greedy() {
-		return best.id, nil
-	}
-	return p.draw(p.narrow(c, best.logit/p.Temperature)), nil
-}
-
-// byLogit orders candidates by rising logit, of equals the higher id first, so
-// that the largest is the lowest of equals. NaN is below all numbers.
-func byLogit(a, b candidate) int {
-	if c := cmp.Compare(a.logit, b.logit); c != 0 {
-		return c
-	}
-	return cmp.Compare(b.id, a.id)
+	return p.draw(p.narrow(logits, logits[best])), nil
 }
 
 // argmax returns the token of the largest logit, of equals the lowest.
@@ -154,153 +130,79 @@ func argmax(logits []float32) (int32, error) {
 	return int32(at), nil
 }
 
-// candidates returns all tokens with their logits after bias and penalties.
-func (p *sampler) candidates(logits []float32) []candidate {
-	if cap(p.work) < p.vocab {
-		p.work = make([]candidate, p.vocab)
-	}
-	c := p.work[:p.vocab]
-	for i, x := range logits[:p.vocab] {
-		c[i] = candidate{int32(i), float64(x)}
-	}
+// adjust returns the logits after bias and penalties, in scratch memory.
+func (p *sampler) adjust(logits []float32) []float32 {
+	p.adjusted = append(p.adjusted[:0], logits...)
+	x := p.adjusted
 	for id, b := range p.LogitBias {
-		c[id].logit += b
+		x[id] += float32(b)
 	}
 	if r := p.RepetitionPenalty; r != 0 && r != 1 {
 		for id := range p.prompt {
-			if int(id) < len(c) {
-				c[id].logit = repeated(c[id].logit, r)
-			}
+			x[id] = repeated(x[id], r)
 		}
 		for id := range p.count {
 			if _, done := p.prompt[id]; !done {
-				c[id].logit = repeated(c[id].logit, r)
+				x[id] = repeated(x[id], r)
 			}
 		}
 	}
 	for id, n := range p.count {
-		c[id].logit -= p.PresencePenalty + float64(n)*p.FrequencyPenalty
+		x[id] -= float32(p.PresencePenalty + float64(n)*p.FrequencyPenalty)
 	}
-	return c
+	return x
 }
 
 // repeated makes a logit less likely, whatever its sign.
-func repeated(x, penalty float64) float64 {
+func repeated(x float32, penalty float64) float32 {
 	if x > 0 {
-		return x / penalty
+		return float32(float64(x) / penalty)
 	}
-	return x * penalty
+	return float32(float64(x) * penalty)
 }
 
-// narrow applies temperature, top-k, top-p and min-p, in this order, and
-// returns what may still be drawn; the likeliest, whose logit after the
-// temperature is top, always is.
-func (p *sampler) narrow(c []candidate, top float64) []candidate {
-	for i := range c {
-		c[i].logit /= p.Temperature
+// narrow applies temperature, top-k, top-p and min-p and returns what may be
+// drawn, with the weight of each: its probability relative to the likeliest,
+// whose logit is top.
+func (p *sampler) narrow(logits []float32, top float32) []candidate {
+	if cap(p.work) < len(logits) {
+		p.work = make([]candidate, len(logits))
 	}
-	if p.TopK > 0 {
-		c = largest(c, min(p.TopK, len(c)))
+	var c []candidate
+	if p.TopK > 0 && p.TopK < len(logits) {
+		c = largest(logits, p.TopK, p.work)
+	} else {
+		c = p.work[:len(logits)]
+		for i, x := range logits {
+			c[i] = candidate{id: int32(i), logit: x}
+		}
+	}
+	for i := range c {
+		c[i].weight = math.Exp((float64(c[i].logit) - float64(top)) / p.Temperature)
 	}
 	if p.TopP > 0 && p.TopP < 1 {
-		c = nucleus(c, p.TopP, top)
+		c = nucleus(c, p.TopP)
 	}
 	if p.MinP > 0 {
-		floor := top + math.Log(p.MinP)
-		c = slices.DeleteFunc(c, func(x candidate) bool { return x.logit < floor })
+		n := 0
+		for _, x := range c {
+			if x.weight >= p.MinP {
+				c[n] = x
+				n++
+			}
+		}
+		c = c[:n]
 	}
 	return c
 }
 
-// mass returns Σ exp(logit − top).
-func mass(c []candidate, top float64) float64 {
-	var sum float64
-	for _, x := range c {
-		sum += math.Exp(x.logit - top)
-	}
-	return sum
-}
-
-// nucleus returns the fewest of the likeliest candidates that together have at
-// least the share p of the probability, sorted by falling logit.
-func nucleus(c []candidate, p, top float64) []candidate {
-	want := p * mass(c, top)
-	// Sorting the whole vocabulary costs more than the rest of the sampler:
-	// widen a band under the top until it holds enough.
-	band := c
-	for depth := 4.0; ; depth *= 2 {
-		n := 0
-		for i, x := range c {
-			if x.logit >= top-depth {
-				c[n], c[i] = c[i], c[n]
-				n++
-			}
-		}
-		band = c[:n]
-		if n == len(c) || mass(band, top) >= want {
-			break
-		}
-	}
-	band = largest(band, len(band))
-	var sum float64
-	for i, x := range band {
-		if sum += math.Exp(x.logit - top); sum >= want {
-			return band[:i+1]
-		}
-	}
-	return band // rounding left a crumb
-}
-
-// draw picks one of c by its probability.
+// draw picks one of c by its weight.
 func (p *sampler) draw(c []candidate) int32 {
-	top := slices.MaxFunc(c, byLogit).logit
-	r := p.rng.Float64() * mass(c, top)
+	r := p.rng.Float64() * mass(c)
 	for _, x := range c {
-		if r -= math.Exp(x.logit - top); r < 0 {
+		if r -= x.weight; r < 0 {
 			return x.id
 		}
 	}
 	return c[len(c)-1].id // rounding left a crumb
-}
-
-// largest moves the k largest candidates to the front, sorted by falling
-// logit, and returns them.
-func largest(c []candidate, k int) []candidate {
-	falling := func(a, b candidate) int { return byLogit(b, a) }
-	if k < len(c)/8 {
-		// A heap of k whose root is the smallest kept: most rows lose against
-		// it with one comparison.
-		h := c[:k:k]
-		for i := k/2 - 1; i >= 0; i-- {
-			siftDown(h, i)
-		}
-		for _, x := range c[k:] {
-			if k > 0 && byLogit(x, h[0]) > 0 {
-				h[0] = x
-				siftDown(h, 0)
-			}
-		}
-		c = h
-		slices.SortFunc(c, falling)
-		return c
-	}
-	slices.SortFunc(c, falling)
-	return c[:k]
-}
-
-func siftDown(h []candidate, i int) {
-	for {
-		l := 2*i + 1
-		if l >= len(h) {
-			return
-		}
-		if r := l + 1; r < len(h) && byLogit(h[r], h[l]) < 0 {
-			l = r
-		}
-		if byLogit(h[i], h[l]) <= 0 {
-			return
-		}
-		h[i], h[l] = h[l], h[i]
-		i = l
-	}
 }
