@@ -70,7 +70,7 @@ func TestAnticipatedReplyHitsBehindIt(t *testing.T) {
 	first := join(turn(0, 40), turn(1, 30))
 	generate(t, e, Request{Prompt: join(first, open), MaxTokens: 3})
 	next := join(first, turn(2, 20))
-	e.Anticipate(next, []int{len(turn(0, 40)), len(first)}, "")
+	e.Anticipate("", func() ([]int32, []int) { return next, []int{len(turn(0, 40)), len(first)} })
 	waitIdle(t, e, len(next))
 	o := sameAsCold(t, e, Request{Prompt: join(next, turn(3, 10), open)})
 	if o.CachedTokens != len(next) {

@@ -2,23 +2,23 @@ package engine
 
 import "errors"
 
-// foresight is a prompt that will most likely be the beginning of the next.
+// foresight is how the next prompt of a conversation will most likely begin.
 type foresight struct {
-	prompt []int32
-	keep   []int
+	prompt func() (tokens []int32, keep []int)
 	key    string
 }
 
 // Anticipate tells the engine how the next prompt of a conversation will most
-// likely begin: the finished reply in the form that the template gives it once
-// it is history. With nothing else to do the engine prefills it, and stops
-// within one call when a request comes. The last call of many wins.
-func (e *Engine) Anticipate(prompt []int32, keep []int, key string) {
-	if len(prompt) == 0 || len(prompt) >= e.o.MaxSeq || e.o.CacheEntries == 0 {
+// likely begin: with the finished reply in the form that the template gives it
+// once it is history. With nothing else to do the engine calls prompt and
+// prefills what it returns, and stops within one call when a request comes. The
+// last call of many wins.
+func (e *Engine) Anticipate(key string, prompt func() (tokens []int32, keep []int)) {
+	if e.o.CacheEntries == 0 {
 		return
 	}
 	e.mu.Lock()
-	e.foreseen = &foresight{prompt, keep, key}
+	e.foreseen = &foresight{prompt, key}
 	e.mu.Unlock()
 	e.notify()
 }
@@ -30,21 +30,10 @@ func (w *worker) anticipate() bool {
 	f := w.foreseen
 	w.foreseen = nil
 	w.mu.Unlock()
-	if f == nil || w.model == nil || w.cache.has(f.prompt) {
+	if f == nil || w.model == nil {
 		return false
 	}
-	err := w.guard(func() error {
-		return w.withSession(f.prompt, f.key, func(s *session) error {
-			if _, err := s.prefill(w.undisturbed, f.keep, w.o.PrefillChunk, func(int) {}); err != nil {
-				return err
-			}
-			if n := len(f.prompt); s.grid.isEdge(n) {
-				s.makeRoom([]int{n}, f.keep)
-				return s.save()
-			}
-			return nil
-		})
-	})
+	err := w.guard(func() error { return w.prefillAhead(f) })
 	if errors.Is(err, errDisturbed) {
 		w.mu.Lock()
 		if w.foreseen == nil {
@@ -55,6 +44,24 @@ func (w *worker) anticipate() bool {
 		w.o.Log.Error("engine: prefill ahead", "error", err)
 	}
 	return true
+}
+
+func (w *worker) prefillAhead(f *foresight) error {
+	prompt, keep := f.prompt()
+	n := len(prompt)
+	if n == 0 || n >= w.o.MaxSeq || w.cache.has(prompt) {
+		return nil
+	}
+	return w.withSession(prompt, f.key, func(s *session) error {
+		if _, err := s.prefill(w.undisturbed, keep, w.o.PrefillChunk, func(int) {}); err != nil {
+			return err
+		}
+		if !s.grid.isEdge(n) {
+			return nil
+		}
+		s.makeRoom([]int{n}, keep)
+		return s.save()
+	})
 }
 
 var errDisturbed = errors.New("engine: a request came")
