@@ -9,18 +9,12 @@ type stopper struct {
 	held  string
 }
 
-// add takes more text. It returns what can be shown, and, once a stop text is
-// complete, which: of several the one that begins first, of those the longest
-// given.
+// add takes more text. It returns what can be shown, and, once one is
+// complete, the stop text that ends it.
 func (s *stopper) add(text string) (show, stop string) {
 	s.held += text
-	at := len(s.held)
-	for _, t := range s.texts {
-		if i := strings.Index(s.held, t); i >= 0 && (i < at || i == at && len(t) > len(stop)) {
-			at, stop = i, t
-		}
-	}
-	// A stop text that begins earlier may still be growing: "abc" behind "ab".
+	at, stop := s.find()
+	// Another stop text may have begun earlier and still be growing.
 	safe := len(s.held)
 	for _, t := range s.texts {
 		safe = min(safe, len(s.held)-overlap(s.held, t))
@@ -36,14 +30,21 @@ func (s *stopper) add(text string) (show, stop string) {
 // flush returns what was held back, at the end of the text, and the stop text
 // in it, if there is one: it waited for an earlier one that never came.
 func (s *stopper) flush() (show, stop string) {
-	at := len(s.held)
+	at, stop := s.find()
+	show, s.held = s.held[:at], ""
+	return show, stop
+}
+
+// find returns the stop text in what is held that begins first, of several
+// there the one that is complete first, and where; without one, the end.
+func (s *stopper) find() (at int, stop string) {
+	at = len(s.held)
 	for _, t := range s.texts {
-		if i := strings.Index(s.held, t); i >= 0 && i < at {
+		if i := strings.Index(s.held, t); i >= 0 && (i < at || i == at && len(t) < len(stop)) {
 			at, stop = i, t
 		}
 	}
-	show, s.held = s.held[:at], ""
-	return show, stop
+	return at, stop
 }
 
 // overlap returns the length of the longest proper beginning of t that text
