@@ -1,0 +1,115 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// record is what is kept of a request for the log: never a path, header, field
+// or value that a client chose.
+type record struct {
+	id     string
+	route  string // of the table; "" where none matched
+	status int
+	code   string // of the error
+	cause  error
+	sent   bool // a stream's headers are out
+
+	prompt, cached, completion int // tokens
+	reason                     string
+}
+
+func (r *record) fail(e *apiError) {
+	r.status, r.code, r.cause = e.status, e.code, e.cause
+}
+
+// add counts a choice that has ended. The prompt of several choices is one.
+func (r *record) add(a *answer) {
+	if a.result == nil {
+		return
+	}
+	r.prompt, r.cached = a.result.PromptTokens, a.result.CachedTokens
+	r.completion += a.result.CompletionTokens
+	r.reason = string(a.result.Reason)
+}
+
+type recordKey struct{}
+
+// recordOf returns the request's record. A request that did not come through
+// recorded has one that nobody reads.
+func recordOf(r *http.Request) *record {
+	if rec, ok := r.Context().Value(recordKey{}).(*record); ok {
+		return rec
+	}
+	return &record{}
+}
+
+// recorded gives each request an id and a record, logs it, and turns a panic
+// into a 500.
+func (s *server) recorded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &record{id: newID("req_"), status: http.StatusOK}
+		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, rec))
+		w.Header().Set("X-Request-Id", rec.id)
+		w.Header().Set("Request-Id", rec.id) // Anthropic's name of it
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		begin := time.Now()
+		defer func() { s.log(r, rec, time.Since(begin)) }()
+		defer func() {
+			if recover() != nil {
+				afterPanic(w, r)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// afterPanic answers a request whose handler panicked. What a panic says may
+// hold anything, so only where it happened is kept.
+func afterPanic(w http.ResponseWriter, r *http.Request) {
+	e := &apiError{
+		status: http.StatusInternalServerError, kind: kindServer, code: "internal_error",
+		message: "the request failed within the server",
+		cause:   fmt.Errorf("server: a handler panicked: %s", debug.Stack()),
+	}
+	if recordOf(r).sent {
+		recordOf(r).fail(e)
+		panic(http.ErrAbortHandler) // all that is left is to break the stream off
+	}
+	writeError(w, r, e)
+}
+
+func (s *server) log(r *http.Request, rec *record, took time.Duration) {
+	level := slog.LevelInfo
+	if rec.status >= 500 {
+		level = slog.LevelError
+	}
+	attrs := []slog.Attr{
+		slog.String("id", rec.id),
+		slog.String("route", rec.route),
+		slog.Int("status", rec.status),
+		slog.Duration("took", took),
+	}
+	if rec.code != "" {
+		attrs = append(attrs, slog.String("error", rec.code))
+	}
+	if rec.cause != nil {
+		attrs = append(attrs, slog.Any("cause", rec.cause))
+	}
+	if rec.reason != "" {
+		attrs = append(attrs,
+			slog.Int("prompt_tokens", rec.prompt),
+			slog.Int("cached_tokens", rec.cached),
+			slog.Int("completion_tokens", rec.completion),
+			slog.String("finish", rec.reason))
+	}
+	s.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
+}
+
+// newID returns an id that no other request, answer or call has.
+func newID(prefix string) string { return prefix + rand.Text() }
