@@ -219,14 +219,18 @@ func (e *entry) branch(h hit) error {
 	return nil
 }
 
-// copyShare is how many copied tokens cost as much as one evaluated token.
-const copyShare = 256
+// A branch costs as much as evaluating branchCost tokens, and one more for each
+// copyShare tokens that it copies.
+const (
+	branchCost = 64
+	copyShare  = 256
+)
 
 // continues decides whether a hit's entry is continued in place, which loses
 // its tail, or branched, which copies what is shared and costs another entry.
 func (c *prefixCache) continues(h hit) bool {
 	tail := len(h.entry.tokens) - h.length
-	other := h.length / copyShare
+	other := branchCost + h.length/copyShare
 	if c.lru.Len() >= c.entries {
 		v := c.victim(h.entry)
 		if v == nil {

@@ -32,7 +32,7 @@ func newGeneration(ctx context.Context, r Request) *Generation {
 
 // Next returns the next event. It waits until there is one, and returns io.EOF
 // after the last. The engine never waits for a slow reader: progress that was
-// not read gives way to newer progress, tokens are kept.
+// not read gives way to newer progress of its stage, tokens are kept.
 func (g *Generation) Next(ctx context.Context) (Event, error) {
 	for {
 		g.mu.Lock()
@@ -86,7 +86,7 @@ func (g *Generation) stopping() bool {
 // send queues an event for the reader.
 func (g *Generation) send(e Event) {
 	g.mu.Lock()
-	if n := len(g.events); e.Token < 0 && n > 0 && g.events[n-1].Token < 0 {
+	if n := len(g.events); e.Token < 0 && n > 0 && g.events[n-1].Token < 0 && g.events[n-1].Progress.Stage == e.Progress.Stage {
 		g.events[n-1] = e
 	} else {
 		g.events = append(g.events, e)
