@@ -20,7 +20,11 @@
 // A Device, its Weights and States belong to one goroutine at a time.
 package backend
 
-import "context"
+import (
+	"context"
+
+	"calla/core/checkpoint"
+)
 
 // SubChunk is the most rows that the chunked delta rule takes at once, counted
 // from a segment start. Calls, and snapshots inside a segment, lie on its grid.
@@ -53,6 +57,10 @@ type Device interface {
 	// Memory returns the bytes this process may use on the device, and the
 	// bytes that exist; zero where that cannot be told.
 	Memory() (budget, total int64)
+	// ScratchBytes returns the device memory that calls of at most rows rows and
+	// contexts of at most maxTokens tokens need besides weights and states, the
+	// logits included. It is known before anything is loaded.
+	ScratchBytes(c checkpoint.Config, rows, maxTokens int) int64
 	// Load lays weights out as the device's kernels want them. It calls
 	// progress, where not nil, with bytes done of all; it gives up when ctx
 	// ends. The checkpoint must stay open until the Weights are closed.
@@ -65,10 +73,6 @@ type Weights interface {
 	// Bytes returns the memory it takes on the device, and Mapped how much of
 	// that is the checkpoint's own mapped files.
 	Bytes() (all, mapped int64)
-	// ScratchBytes returns the device memory that calls of at most rows rows
-	// and contexts of at most maxTokens tokens need besides weights and states,
-	// the logits included.
-	ScratchBytes(rows, maxTokens int) int64
 	// NewState makes an empty state for at most maxTokens tokens.
 	NewState(maxTokens int) (State, error)
 	// Begin starts a call that appends the call's rows to s. It refuses, and

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"calla/core/backend"
+	"calla/core/checkpoint"
 )
 
 // Options are the choices of a device. The zero value is what the product runs.
@@ -49,6 +50,11 @@ func (d *Device) Name() string {
 func (d *Device) Memory() (budget, total int64) {
 	total = machineMemory()
 	return controlGroupLimit(os.DirFS("/"), total), total
+}
+
+// ScratchBytes implements backend.Device.
+func (d *Device) ScratchBytes(c checkpoint.Config, rows, maxTokens int) int64 {
+	return int64(scratchBytes(c, rows, maxTokens, d.options.Threads))
 }
 
 // Close implements backend.Device. Its weights and states must be closed.

@@ -165,11 +165,6 @@ func bindingBytes(b *backend.Binding) int64 {
 // Bytes implements backend.Weights.
 func (w *weights) Bytes() (all, mapped int64) { return w.mapped + w.widened, w.mapped }
 
-// ScratchBytes implements backend.Weights.
-func (w *weights) ScratchBytes(rows, maxTokens int) int64 {
-	return int64(scratchBytes(w.config, rows, maxTokens, w.device.options.Threads))
-}
-
 // Close implements backend.Weights.
 func (w *weights) Close() error {
 	w.layers = nil

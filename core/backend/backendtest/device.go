@@ -69,6 +69,9 @@ func (d *Device) Memory() (budget, total int64) { return d.Budget, d.Budget }
 // Close does nothing.
 func (d *Device) Close() error { return nil }
 
+// ScratchBytes is none.
+func (d *Device) ScratchBytes(checkpoint.Config, int, int) int64 { return 0 }
+
 // Load needs no weights; of the binding it reads nothing.
 func (d *Device) Load(ctx context.Context, _ *backend.Binding, progress func(done, total int64)) (backend.Weights, error) {
 	const parts = 4
@@ -98,9 +101,8 @@ func (d *Device) Config() checkpoint.Config {
 
 type weights struct{ d *Device }
 
-func (w *weights) Bytes() (all, mapped int64)  { return 1 << 20, 1 << 20 }
-func (w *weights) ScratchBytes(_, _ int) int64 { return 0 }
-func (w *weights) Close() error                { w.d.count(func(c *Counts) { c.Weights-- }); return nil }
+func (w *weights) Bytes() (all, mapped int64) { return 1 << 20, 1 << 20 }
+func (w *weights) Close() error               { w.d.count(func(c *Counts) { c.Weights-- }); return nil }
 
 func (w *weights) NewState(maxTokens int) (backend.State, error) {
 	w.d.count(func(c *Counts) { c.States++ })
