@@ -87,6 +87,29 @@ func TestRenderGolden(t *testing.T) {
 	}
 }
 
+// The prompts that the demo model's own tools made.
+func TestRenderDemoPrompts(t *testing.T) {
+	cases := readCases(t, "../conform/testdata/demo/expected.json")["cases"]
+	if len(cases) < 50 {
+		t.Errorf("%d cases, want at least 50", len(cases))
+	}
+	for _, raw := range cases {
+		var c struct {
+			Name, Prompt string
+			Thinking     bool `json:"enable_thinking"`
+		}
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			r := parseRequest(t, raw)
+			r.Options.EnableThinking = &c.Thinking
+			p, err := r.render(true)
+			checkPrompt(t, p, err, c.Prompt, "")
+		})
+	}
+}
+
 func checkPrompt(t *testing.T, p *Prompt, err error, rendered, refused string) {
 	t.Helper()
 	if reason(err) != refused {
