@@ -53,11 +53,6 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, *apiError) {
 	if r.ContentLength > maxBody {
 		return nil, large
 	}
-	// Deadlines are an offer of the connection; a writer of a test has none.
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Now().Add(bodyTime))
-	defer control.SetReadDeadline(time.Time{})
-
 	var b bytes.Buffer
 	if n := r.ContentLength; n > 0 {
 		b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // a promise is not worth more memory
@@ -73,7 +68,20 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, *apiError) {
 			message: "the body did not arrive whole and in time",
 		}
 	}
+	http.NewResponseController(w).SetReadDeadline(time.Time{}) // see deadlines
 	return b.Bytes(), nil
+}
+
+// deadlines gives a client the time to send its body; net/http waits for the
+// rest of one that no handler read, too. Once a body is there, nothing more is
+// expected and an answer may take any time. Deadlines are an offer of the
+// connection; a writer of a test has none.
+func deadlines(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if r.ContentLength != 0 {
+		control.SetReadDeadline(time.Now().Add(bodyTime))
+	}
+	control.SetWriteDeadline(time.Time{}) // the last request's
 }
 
 // decode checks a document against its shape and fills into with it. Once the

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"calla/core/engine"
 )
@@ -167,6 +168,8 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	h.Set("Cache-Control", "no-store")
 	b := encode(v)
 	h.Set("Content-Length", strconv.Itoa(len(b)))
+	// Before it writes, net/http waits for what was not read of the body.
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bodyTime + writeTime))
 	w.WriteHeader(status)
 	w.Write(b) // an error means that the client has gone
 }

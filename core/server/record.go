@@ -58,6 +58,7 @@ func (s *server) recorded(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("Request-Id", rec.id) // Anthropic's name of it
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		deadlines(w, r)
 		begin := time.Now()
 		defer func() { s.log(r, rec, time.Since(begin)) }()
 		defer func() {
