@@ -41,11 +41,11 @@ type Inspector interface {
 	Values(layer int) []float32    // the same
 }
 
-//go:embed testdata/tiny
+//go:embed testdata/tiny testdata/slice
 var testdata embed.FS
 
-// tinyFiles returns the files of a folder of testdata, by name.
-func tinyFiles(t testing.TB, dir string) map[string][]byte {
+// readFolder returns the files of a folder of testdata, by name.
+func readFolder(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	entries, err := fs.ReadDir(testdata, dir)
 	if err != nil {
@@ -65,7 +65,7 @@ func tinyFiles(t testing.TB, dir string) map[string][]byte {
 
 // Tiny returns the fixture testdata/tiny.
 func Tiny(t testing.TB) checkpoint.Source {
-	return checkpoint.Memory("tiny", tinyFiles(t, "testdata/tiny"))
+	return checkpoint.Memory("tiny", readFolder(t, "testdata/tiny"))
 }
 
 // Load loads a checkpoint of any size for the length of the test, and closes

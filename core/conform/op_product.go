@@ -77,9 +77,7 @@ func testQMatVec(t *testing.T, o Operations) {
 			want, magnitude := m.times(x)
 			y := unset(s.out)
 			o.QMatVec(y, m, x)
-			// The codes of a group and its bias nearly cancel, which costs the
-			// form scale × Σ code × x + bias × Σ x some bits.
-			near{4e-6, 1}.check(t, o, "y", y, want, magnitude)
+			near{1e-6, 1}.check(t, o, "y", y, want, magnitude)
 		})
 	}
 }
@@ -96,7 +94,7 @@ func testQMatMul(t *testing.T, o Operations) {
 				want, magnitude := m.times(x)
 				y := unset(rows * s.out)
 				o.QMatMul(y, m, x, rows)
-				near{2e-6, 1}.check(t, o, "y", y, want, magnitude)
+				near{1e-6, 1}.check(t, o, "y", y, want, magnitude)
 
 				// The last row alone has the bits that it has in company.
 				alone := unset(s.out)

@@ -18,3 +18,5 @@ var subject = conform.Subject{
 }
 
 func TestGolden(t *testing.T) { conform.Golden(t, subject) }
+
+func TestSlice(t *testing.T) { conform.Slice(t, subject) }

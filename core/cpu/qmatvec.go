@@ -6,7 +6,9 @@ package cpu
 //	y [Out]  rounded as r says
 //	x [In]
 //
-// A quantisation group adds scale × Σ code × x + bias × Σ x, groups in order.
+// With codes counted from their middle (8, or 128 of 256), a quantisation group
+// adds scale × Σ code × x + (bias + middle × scale) × Σ x, groups in order. From
+// zero the two terms would nearly cancel, and lose the bits that they share.
 func QMatVec(r Rounding, y []float32, w Matrix, x []float32) {
 	sums := make([]float32, w.In/groupSize)
 	groupSums(sums, x)
@@ -33,22 +35,22 @@ func qmatvec(r Rounding, y []float32, w Matrix, lo, hi int, x, sums []float32) {
 		for g, xsum := range sums {
 			scale, bias := w.params(first + g)
 			codes, xg := w.Codes[(first+g)*bytes:][:bytes], (*[64]float32)(x[g*groupSize:])
-			var codeSum float32
+			var codeSum, middle float32
 			if w.Bits == 4 {
-				codeSum = dotCodes4((*[32]byte)(codes), xg)
+				codeSum, middle = dotCodes4((*[32]byte)(codes), xg), 8
 			} else {
-				codeSum = dotCodes8((*[64]byte)(codes), xg)
+				codeSum, middle = dotCodes8((*[64]byte)(codes), xg), 128
 			}
-			sum += scale*codeSum + bias*xsum
+			sum += scale*codeSum + (bias+middle*scale)*xsum
 		}
 		y[n] = r.value(sum)
 	}
 }
 
-// nibbles holds the two codes of every byte, the low one first.
+// nibbles holds the two codes of every byte, less 8, the low one first.
 var nibbles = func() (t [256][2]float32) {
 	for b := range t {
-		t[b] = [2]float32{float32(b & 15), float32(b >> 4)}
+		t[b] = [2]float32{float32(b&15) - 8, float32(b>>4) - 8}
 	}
 	return t
 }()
@@ -65,13 +67,14 @@ func dotCodes4(codes *[32]byte, x *[64]float32) float32 {
 	return (s0 + s1) + (s2 + s3)
 }
 
+// dotCodes8 counts codes from 128.
 func dotCodes8(codes *[64]byte, x *[64]float32) float32 {
 	var s0, s1, s2, s3 float32
 	for i := 0; i < 64; i += 4 {
-		s0 += float32(float32(codes[i]) * x[i])
-		s1 += float32(float32(codes[i+1]) * x[i+1])
-		s2 += float32(float32(codes[i+2]) * x[i+2])
-		s3 += float32(float32(codes[i+3]) * x[i+3])
+		s0 += float32((float32(codes[i]) - 128) * x[i])
+		s1 += float32((float32(codes[i+1]) - 128) * x[i+1])
+		s2 += float32((float32(codes[i+2]) - 128) * x[i+2])
+		s3 += float32((float32(codes[i+3]) - 128) * x[i+3])
 	}
 	return (s0 + s1) + (s2 + s3)
 }

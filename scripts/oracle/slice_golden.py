@@ -7,7 +7,7 @@ that would be too much for a repository, so this keeps some rows, and of every v
   slice_golden.py CHECKPOINT --out DIR --name NAME [--steps 4] [--stride 8] --prompt short=12 [--prompt long=100]
 
 A prompt is a name and a number of tokens, drawn from the vocabulary by a fixed seed. Writes NAME.safetensors and NAME.json
-(prompts, rows kept, stride, greedy tokens, the smallest margins). For prompt P with kept rows R the arrays are:
+(prompts, rows kept, stride, greedy tokens and by how much each wins, the smallest margin of a router). For prompt P with kept rows R the arrays are:
   P.layer.<i> [R, hidden]       residual stream after layer i (prefill)
   P.router.<i>.idx/.p [R, K]    chosen experts, by falling probability, and their weights
   P.logits [V/stride]           of the last row, sampled
@@ -71,8 +71,8 @@ def run(model, ids, steps, stride):
         dl.append(rec["layer"][layers - 1][0])
         dlog.append(row[::stride])
     res["decode.layers"], res["decode.logits"] = np.stack(dl), np.stack(dlog)
-    return res, {"prompt": ids, "rows": rows, "tokens": tokens, "min_router_logit_margin": min(margins),
-                 "min_greedy_margin": min(tops)}
+    return res, {"prompt": ids, "rows": rows, "tokens": tokens, "margins": tops,
+                 "min_router_logit_margin": min(margins)}
 
 
 def main():
