@@ -30,7 +30,7 @@ var apart = map[string][]string{
 	"app/prefs":      nil,
 	"app/supervise":  nil,
 	"app/tray":       {"app/menu"},
-	"bundle":         nil,
+	"bundle":         {"core/checkpoint"},
 	"core":           nil,
 	"core/chat":      nil,
 	"core/download":  nil,
@@ -42,18 +42,19 @@ var apart = map[string][]string{
 // homes says who may import a module of others. A test may import those with a
 // home in tests beside those of its package.
 var homes = map[string][]string{
-	"fyne.io/systray":                 {"app/tray"},
-	"github.com/getlantern/systray":   {"app/tray"},
-	"github.com/google/go-cmp":        {inTests},
-	"github.com/gorilla/mux":          {"core/server"},
-	"github.com/hashicorp/golang-lru": {"core/engine"},
-	"github.com/progrium/darwinkit":   {"app/desktop", "metal"},
-	"github.com/spf13/cobra":          {"app"},
-	"github.com/spf13/pflag":          {"app"},
-	"go.uber.org/goleak":              {inTests},
-	"golang.org/x/sys":                {"core/checkpoint", "core/cpu", "app"},
-	"golang.org/x/term":               {"app"},
-	"golang.org/x/text":               {"core/tokenizer"},
+	"fyne.io/systray":                     {"app/tray"},
+	"github.com/getlantern/systray":       {"app/tray"},
+	"github.com/google/go-cmp":            {inTests},
+	"github.com/gorilla/mux":              {"core/server"},
+	"github.com/hashicorp/golang-lru":     {"core/engine"},
+	"github.com/progrium/darwinkit":       {"app/desktop", "metal"},
+	"github.com/prometheus/client_golang": {"core/server"},
+	"github.com/spf13/cobra":              {"app"},
+	"github.com/spf13/pflag":              {"app"},
+	"go.uber.org/goleak":                  {inTests},
+	"golang.org/x/sys":                    {"core/checkpoint", "core/cpu", "app"},
+	"golang.org/x/term":                   {"app"},
+	"golang.org/x/text":                   {"core/tokenizer"},
 }
 
 const inTests = "tests"
