@@ -79,7 +79,7 @@ func readTokenizer(data []byte) (*tokenizerFile, error) {
 			return err
 		}},
 	}}
-	if err := s.read(""); err != nil {
+	if err := r.object(func(key []byte) error { return s.member("", string(key)) }); err != nil {
 		return nil, err
 	}
 	if err := r.end(); err != nil {

@@ -1,6 +1,9 @@
 package tokenizer
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // symbol is a token of a piece while it is merged. Symbols are linked, so that
 // a merge costs the same wherever it is; a merged one keeps the place of its
@@ -47,7 +50,8 @@ func (t *mergeTable) appendMerged(ids []int32, piece string, ofByte *[256]int32)
 
 // start links the bytes of a piece and queues their pairs.
 func (m *merger) start(t *mergeTable, piece string, ofByte *[256]int32) {
-	m.symbols, m.queue = m.symbols[:0], m.queue[:0]
+	m.symbols = slices.Grow(m.symbols[:0], len(piece))
+	m.queue = slices.Grow(m.queue[:0], len(piece))
 	for i := range len(piece) {
 		at := int32(i)
 		m.symbols = append(m.symbols, symbol{ofByte[piece[i]], noMerge, at - 1, at + 1})

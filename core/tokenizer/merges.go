@@ -54,50 +54,49 @@ func (t *mergeTable) find(left, right int32) *mergeSlot {
 }
 
 // add appends a merge, of the next rank. It returns false if the pair has one.
-func (t *mergeTable) add(left, right, made int32) bool {
-	slot := t.find(left, right)
+func (t *mergeTable) add(m merge) bool {
+	slot := t.find(m.left, m.right)
 	if slot.rank != 0 {
 		return false
 	}
-	t.made = append(t.made, made)
-	*slot = mergeSlot{left, right, int32(len(t.made))}
+	t.made = append(t.made, m.made)
+	*slot = mergeSlot{m.left, m.right, int32(len(t.made))}
 	return true
 }
+
+// merge is a pair of tokens and the one it makes.
+type merge struct{ left, right, made int32 }
 
 // readMerges reads model.merges, an array in order of rank. A merge is a pair
 // ["a", "b"] or, in older files, a string "a b".
 func readMerges(r *jsonReader, v *spelledVocabulary) (mergeTable, error) {
-	var pairs [][2]int32
-	var made []int32
-	var joined, left []byte
+	var merges []merge
+	var left, joined []byte
 	err := r.array(func(i int) error {
 		var right []byte
 		var err error
-		left, right, err = readPair(r, left)
-		if err != nil {
+		if left, right, err = readPair(r, left); err != nil {
 			return fmt.Errorf("model.merges[%d]: %w", i, err)
 		}
 		joined = append(append(joined[:0], left...), right...)
 		var ids [3]int32
 		for k, token := range [...][]byte{left, right, joined} {
-			id, ok := v.ids[string(token)]
-			if !ok {
+			var ok bool
+			if ids[k], ok = v.ids[string(token)]; !ok {
 				return fmt.Errorf("model.merges[%d]: %s, want a token of model.vocab", i, quote(token))
 			}
-			ids[k] = id
 		}
-		pairs = append(pairs, [2]int32{ids[0], ids[1]})
-		made = append(made, ids[2])
+		merges = append(merges, merge{ids[0], ids[1], ids[2]})
 		return nil
 	})
 	if err != nil {
 		return mergeTable{}, err
 	}
-	table := newMergeTable(len(pairs))
-	for i, pair := range pairs {
-		if !table.add(pair[0], pair[1], made[i]) {
+	table := newMergeTable(len(merges))
+	for i, m := range merges {
+		if !table.add(m) {
 			return mergeTable{}, fmt.Errorf("model.merges[%d]: %s and %s again, want each pair once",
-				i, quote(v.tokens[pair[0]]), quote(v.tokens[pair[1]]))
+				i, quote(v.tokens[m.left]), quote(v.tokens[m.right]))
 		}
 	}
 	return table, nil

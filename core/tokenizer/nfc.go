@@ -22,31 +22,17 @@ func nfc(text string) string {
 	}
 	out := make([]byte, 0, len(text)+len(text)/8)
 	var c composer
-	for text != "" {
-		start := segmentStart(text, n)
-		end := segmentEnd(text, start)
-		out = append(out, text[:start]...)
-		out = c.append(out, text[start:end])
+	for n < len(text) {
+		end := segmentEnd(text, n)
+		out = c.append(append(out, text[:n]...), text[n:end])
 		text = text[end:]
-		n = norm.NFC.QuickSpanString(text)
-		if n == len(text) {
-			out, text = append(out, text...), ""
-		}
+		n = norm.NFC.QuickSpanString(text) // a place to cut
 	}
-	return string(out)
+	return string(append(out, text...))
 }
 
-// segmentStart returns the last place at or before i at which text may be cut
-// without changing its normal form.
-func segmentStart(text string, i int) int {
-	for i > 0 && !cuts(text, i) {
-		_, n := utf8.DecodeLastRuneInString(text[:i])
-		i -= n
-	}
-	return i
-}
-
-// segmentEnd returns the first such place after i.
+// segmentEnd returns the first place after i at which text may be cut without
+// changing its normal form.
 func segmentEnd(text string, i int) int {
 	for i < len(text) {
 		_, n := utf8.DecodeRuneInString(text[i:])
@@ -86,7 +72,11 @@ type composer struct {
 	chars  []char
 	pair   []byte
 	joined []byte
+	known  [64]composition // by a hash of the pair; a text has few different ones
 }
+
+// composition is a pair of characters and what they compose to, or 0.
+type composition struct{ a, b, composite rune }
 
 // char is a character without decomposition and its combining class.
 type char struct {
@@ -98,9 +88,6 @@ type char struct {
 // append appends the normal form of a segment: decomposed, its marks ordered,
 // composed again.
 func (c *composer) append(out []byte, segment string) []byte {
-	if r, n := utf8.DecodeRuneInString(segment); n == len(segment) && late(r) {
-		return append(out, segment...)
-	}
 	c.decompose(segment)
 	c.order()
 	c.compose()
@@ -168,8 +155,18 @@ func (c *composer) compose() {
 
 // composite returns the character that a and b compose to.
 func (c *composer) composite(a, b rune) (rune, bool) {
+	known := &c.known[(a+31*b)%rune(len(c.known))]
+	if known.a != a || known.b != b {
+		*known = composition{a, b, c.lookUp(a, b)}
+	}
+	return known.composite, known.composite != 0
+}
+
+func (c *composer) lookUp(a, b rune) rune {
 	c.pair = utf8.AppendRune(utf8.AppendRune(c.pair[:0], a), b)
 	c.joined = norm.NFC.Append(c.joined[:0], c.pair...)
-	r, n := utf8.DecodeRune(c.joined)
-	return r, n == len(c.joined)
+	if r, n := utf8.DecodeRune(c.joined); n == len(c.joined) {
+		return r
+	}
+	return 0
 }

@@ -145,14 +145,14 @@ func (s *settingsReader) missing() error {
 }
 
 // findSetting returns the setting at a path, and whether there are settings
-// within the value at that path. The root, "", has all of them.
+// within the value at that path.
 func findSetting(path string) (leaf *setting, within bool) {
 	for i, in := range settings {
 		rest, ok := strings.CutPrefix(in.path, path)
 		switch {
 		case ok && rest == "":
 			leaf = &settings[i]
-		case ok && (path == "" || rest[0] == '.' || rest[0] == '['):
+		case ok && (rest[0] == '.' || rest[0] == '['):
 			within = true
 		}
 	}

@@ -65,30 +65,37 @@ type spelledVocabulary struct {
 	ids    map[string]int32
 }
 
+// vocabularyEntry is one member of model.vocab.
+type vocabularyEntry struct {
+	end int // of the token in the text of all; it begins where the one before ends
+	id  int32
+}
+
 // readVocabulary reads model.vocab: an object of spelt token to id.
 func readVocabulary(r *jsonReader) (*spelledVocabulary, error) {
-	type entry struct {
-		end int // of the token in text
-		id  int32
-	}
 	var text []byte // of all tokens: one allocation is cheaper than many
-	var entries []entry
+	var entries []vocabularyEntry
 	err := r.object(func(key []byte) error {
 		if len(key) == 0 {
 			return fmt.Errorf("model.vocab: an empty token, want at least one character")
 		}
 		text = append(text, key...)
 		id, err := r.id()
-		entries = append(entries, entry{len(text), id})
+		entries = append(entries, vocabularyEntry{len(text), id})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	return newSpelledVocabulary(string(text), entries)
+}
+
+// newSpelledVocabulary checks that each id and each token comes once.
+func newSpelledVocabulary(text string, entries []vocabularyEntry) (*spelledVocabulary, error) {
 	v := &spelledVocabulary{tokens: make([]string, len(entries)), ids: make(map[string]int32, len(entries))}
-	all, start := string(text), 0
+	start := 0
 	for _, e := range entries {
-		token := all[start:e.end]
+		token := text[start:e.end]
 		start = e.end
 		if int(e.id) >= len(entries) {
 			return nil, fmt.Errorf("model.vocab: id %d of %s in a vocabulary of %d, want ids without gaps", e.id, quote(token), len(entries))
@@ -126,7 +133,7 @@ func (v *spelledVocabulary) vocabulary(added []addedToken) (vocabulary, error) {
 	for _, token := range added {
 		add(token.content)
 	}
-	if len(text) > math.MaxUint32 {
+	if uint64(len(text)) > math.MaxUint32 {
 		return vocabulary{}, fmt.Errorf("model.vocab: %d bytes of tokens, want less than 4 GiB", len(text))
 	}
 	out.text = string(text)
