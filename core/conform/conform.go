@@ -30,6 +30,9 @@ type Subject struct {
 	// Precise makes a device that rounds nothing to bfloat16; nil where the
 	// backend has none.
 	Precise func(t testing.TB, observe Observe) backend.Device
+	// Variants are devices that must give the bits that New's gives: of other
+	// numbers of threads, of other schedules.
+	Variants map[string]func(t testing.TB) backend.Device
 }
 
 // Inspector is what a state under test offers besides backend.State: copies of

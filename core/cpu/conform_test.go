@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"fmt"
 	"testing"
 
 	"calla/core/backend"
@@ -20,3 +21,16 @@ var subject = conform.Subject{
 func TestGolden(t *testing.T) { conform.Golden(t, subject) }
 
 func TestSlice(t *testing.T) { conform.Slice(t, subject) }
+
+func TestExact(t *testing.T) {
+	s := subject
+	s.Variants = map[string]func(testing.TB) backend.Device{}
+	for threads := 1; threads <= 4; threads++ {
+		s.Variants[fmt.Sprintf("%d threads", threads)] = func(testing.TB) backend.Device {
+			return cpu.New(cpu.Options{Threads: threads})
+		}
+	}
+	conform.Exact(t, s)
+}
+
+func TestEdges(t *testing.T) { conform.Edges(t, subject) }

@@ -1,0 +1,118 @@
+package cpu_test
+
+import (
+	"fmt"
+	"testing"
+
+	"calla/core/cpu"
+)
+
+// benchMatrix returns a matrix of zeros: no kernel takes a short cut for them.
+func benchMatrix(out, in, bits int) cpu.Matrix {
+	return cpu.Matrix{
+		Codes: make([]byte, out*in*bits/8), Scales: make([]byte, out*in/32), Biases: make([]byte, out*in/32),
+		Out: out, In: in, Bits: bits,
+	}
+}
+
+func weightBytes(m cpu.Matrix) int64 { return int64(len(m.Codes) + len(m.Scales) + len(m.Biases)) }
+
+// One thread, as each of a device's.
+func BenchmarkQMatVec(b *testing.B) {
+	for _, s := range []struct{ out, in, bits int }{{512, 2048, 4}, {2048, 512, 4}, {8192, 2048, 4}, {256, 2048, 8}} {
+		b.Run(fmt.Sprintf("out=%d/in=%d/bits=%d", s.out, s.in, s.bits), func(b *testing.B) {
+			m := benchMatrix(s.out, s.in, s.bits)
+			y, x := make([]float32, s.out), make([]float32, s.in)
+			b.SetBytes(weightBytes(m))
+			for b.Loop() {
+				cpu.QMatVec(cpu.BF16, y, m, x)
+			}
+		})
+	}
+}
+
+func BenchmarkQMatMul(b *testing.B) {
+	for _, rows := range []int{1, 16, 128} {
+		b.Run(fmt.Sprintf("out=512/in=2048/rows=%d", rows), func(b *testing.B) {
+			m := benchMatrix(512, 2048, 4)
+			y, x := make([]float32, rows*m.Out), make([]float32, rows*m.In)
+			b.SetBytes(weightBytes(m))
+			for b.Loop() {
+				cpu.QMatMul(cpu.BF16, y, m, x, rows)
+			}
+			b.ReportMetric(float64(b.N)*float64(rows*m.Out*m.In)/1e9/b.Elapsed().Seconds(), "GMAC/s")
+		})
+	}
+}
+
+// The state is what a step reads and writes.
+func BenchmarkDeltaStep(b *testing.B) {
+	const dim = 128
+	s, o := make([]float32, dim*dim), make([]float32, dim)
+	q, k, v := make([]float32, dim), make([]float32, dim), make([]float32, dim)
+	b.SetBytes(4 * 2 * dim * dim)
+	for b.Loop() {
+		cpu.DeltaStep(cpu.BF16, o, s, q, k, v, 0.9, 0.5)
+	}
+}
+
+func BenchmarkDeltaChunk(b *testing.B) {
+	const rows, dim = 64, 128
+	s, o := make([]float32, dim*dim), make([]float32, rows*dim)
+	q, k, v := make([]float32, rows*dim), make([]float32, rows*dim), make([]float32, rows*dim)
+	decay, beta := make([]float32, rows), make([]float32, rows)
+	for b.Loop() {
+		cpu.DeltaChunk(cpu.BF16, o, s, q, k, v, decay, beta)
+	}
+	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// One query head over a context; bytes are those of its keys and values in
+// bfloat16.
+func BenchmarkAttend(b *testing.B) {
+	const dim = 256
+	for _, n := range []int{64, 4096} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			o, q := make([]float32, dim), make([]float32, dim)
+			keys, values := make([]float32, n*dim), make([]float32, n*dim)
+			b.SetBytes(int64(2 * 2 * n * dim))
+			for b.Loop() {
+				cpu.Attend(cpu.BF16, o, q, keys, values, 0.0625)
+			}
+		})
+	}
+}
+
+func BenchmarkConv(b *testing.B) {
+	const rows, channels, taps = 1, 8192, 4
+	y, x := make([]float32, rows*channels), make([]float32, (taps-1+rows)*channels)
+	w := make([]float32, channels*taps)
+	for b.Loop() {
+		cpu.Conv(cpu.BF16, y, x, w, rows, channels, 0, channels)
+	}
+	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkRMSNorm(b *testing.B) {
+	const width = 2048
+	y, x, w := make([]float32, width), make([]float32, width), make([]float32, width)
+	for b.Loop() {
+		cpu.RMSNorm(cpu.BF16, y, x, w, 1e-6)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkRoute(b *testing.B) {
+	experts, weights, logits := make([]int32, 8), make([]float32, 8), make([]float32, 256)
+	for b.Loop() {
+		cpu.Route(experts, weights, logits)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkArgmax(b *testing.B) {
+	logits := make([]float32, 248320)
+	for b.Loop() {
+		cpu.Argmax(logits)
+	}
+}
