@@ -105,6 +105,10 @@ func checkFixed(text value) error {
 			return fmt.Errorf("text_config.%s: %v, want %s", f.name, v, f.want)
 		}
 	}
+	// The gate behind the delta rule; swish is another name of silu.
+	if v, ok := text.get("output_gate_type"); ok && v != `"silu"` && v != `"swish"` {
+		return fmt.Errorf(`text_config.output_gate_type: %v, want "swish"`, v)
+	}
 	v, _ := text.get("rms_norm_eps")
 	if eps, ok := v.number(); !ok || eps != 1e-6 {
 		return fmt.Errorf("text_config.rms_norm_eps: %v, want 1e-06", v)

@@ -255,6 +255,7 @@ func TestSkips(t *testing.T) {
 				delete(c.Text(), name)
 			}
 			c.Text()["norm_topk_prob"] = true
+			c.Text()["output_gate_type"] = "swish"
 			c.Text()["mlp_only_layers"] = []int{}
 		}},
 		{"tied embeddings denied at the top only", without(text, "tie_word_embeddings")},

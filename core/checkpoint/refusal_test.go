@@ -227,6 +227,7 @@ func TestRefuseField(t *testing.T) {
 		{"attention_bias", true, "true, want false"},
 		{"attn_output_gate", false, "false, want true"},
 		{"norm_topk_prob", false, "false, want true"},
+		{"output_gate_type", "sigmoid", `"sigmoid", want "swish"`},
 		{"rms_norm_eps", 1e-5, "want 1e-06"},
 		{"rms_norm_eps", "1e-06", "want 1e-06"},
 		{"tie_word_embeddings", true, "true, want false"},

@@ -64,6 +64,7 @@ type Checkpoint struct {
 type Shard struct {
 	Name    string
 	Tensors []*Tensor
+	Pad     int // spaces after the header
 }
 
 // Tensor is one tensor of a shard.
@@ -276,7 +277,16 @@ func (s *Shard) Header() []byte {
 		header[t.Name] = map[string]any{"dtype": t.DType, "shape": shape, "data_offsets": []int64{off, off + n}}
 		off += n
 	}
-	return encode(header)
+	return append(encode(header), bytes.Repeat([]byte(" "), s.Pad)...)
+}
+
+// DataSize returns the bytes of all tensors.
+func (s *Shard) DataSize() int64 {
+	var n int64
+	for _, t := range s.Tensors {
+		n += size(t.DType, t.Shape)
+	}
+	return n
 }
 
 // Encode returns the whole file.
