@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// wanted ends the refusals of whole checkpoints.
-const wanted = "want the MLX 4-bit conversion " + Repository
+// wanted ends the refusals of whole checkpoints: what to have instead.
+const wanted = "get the MLX 4-bit conversion " + Repository
 
 // architecture checks that config.json describes this architecture in the form
 // of an MLX conversion, and returns its text_config.

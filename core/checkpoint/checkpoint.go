@@ -144,7 +144,7 @@ func (c *Checkpoint) bind(x index) error {
 	}
 	for t := range c.config.Tensors() {
 		if _, ok := missing[t.Name]; ok {
-			return fmt.Errorf("tensor %s is missing, one of %d: want %s %v", t.Name, len(missing), t.DTypes[0], t.Shape)
+			return fmt.Errorf("tensor %s is missing, want %s %v; %d are missing in all", t.Name, t.DTypes[0], t.Shape, len(missing))
 		}
 	}
 	if err := x.checkComplete(c.shards); err != nil {

@@ -121,5 +121,5 @@ func (x index) checkComplete(shards []*shard) error {
 		}
 	}
 	name := slices.Min(slices.Collect(maps.Keys(left)))
-	return fmt.Errorf("%s: tensor %s is missing, one of %d that %s lists", left[name], quote(name), len(left), indexFile)
+	return fmt.Errorf("%s: tensor %s is missing, but %s lists it; %d are missing in all", left[name], quote(name), indexFile, len(left))
 }

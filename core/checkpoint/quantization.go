@@ -132,21 +132,28 @@ func parseQuantization(v value) (*quantization, error) {
 
 // field sets one field of a scheme; it reports whether name is one.
 func (s *scheme) field(name string, v value) (known bool, err error) {
-	ok := false
+	number := func(into *int) error {
+		n, ok := v.integer()
+		if !ok || n < 1 {
+			return fmt.Errorf("%s: %v, want an integer above 0", name, v)
+		}
+		*into = n
+		return nil
+	}
 	switch name {
 	case "bits":
-		s.bits, ok = v.integer()
+		return true, number(&s.bits)
 	case "group_size":
-		s.size, ok = v.integer()
+		return true, number(&s.size)
 	case "mode":
-		s.mode, ok = v.text()
-	default:
-		return false, nil
+		mode, ok := v.text()
+		if !ok {
+			return true, fmt.Errorf("mode: %v, want a string", v)
+		}
+		s.mode = mode
+		return true, nil
 	}
-	if !ok || s.bits < 0 || s.size < 0 {
-		return true, fmt.Errorf("%s: %v", name, v)
-	}
-	return true, nil
+	return false, nil
 }
 
 // parseOverride reads how one matrix is quantised: false for not at all, or an
@@ -184,7 +191,7 @@ func (q *quantization) check() error {
 			quote(name), q.overrides[name], parts[Router].name, parts[SharedMix].name)
 	}
 	if q.bits != fourBit.bits {
-		return fmt.Errorf("quantization.bits: a %d-bit MLX conversion, want 4 bits", q.bits)
+		return fmt.Errorf("quantization.bits: %d-bit MLX, want 4-bit", q.bits)
 	}
 	if q.size != fourBit.size {
 		return fmt.Errorf("quantization.group_size: group size %d, want %d", q.size, fourBit.size)

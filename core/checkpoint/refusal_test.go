@@ -166,9 +166,9 @@ func TestRefuseKind(t *testing.T) {
 		{"MLX nvfp4", quantize(func(q object) { q["mode"], q["group_size"] = "nvfp4", 16 }),
 			[]string{"config.json", "nvfp4", "want affine", repository}},
 		{"MLX 8-bit", quantize(func(q object) { q["bits"] = 8 }),
-			[]string{"config.json", "quantization.bits", "8-bit", "want 4 bits", repository}},
+			[]string{"config.json", "quantization.bits", "8-bit", "want 4-bit", repository}},
 		{"MLX 3-bit", quantize(func(q object) { q["bits"] = 3 }),
-			[]string{"config.json", "3-bit", "want 4 bits", repository}},
+			[]string{"config.json", "3-bit", "want 4-bit", repository}},
 		{"MLX groups of 32", quantize(func(q object) { q["group_size"] = 32 }),
 			[]string{"config.json", "quantization.group_size", "group size 32", "want 64", repository}},
 		{"MLX groups of 128", quantize(func(q object) { q["group_size"] = 128 }),
@@ -206,7 +206,9 @@ func TestRefuseKind(t *testing.T) {
 		{"quantization_config is no object", setRoot("quantization_config", "q4"),
 			[]string{"config.json", `quantization_config: "q4", want an object`}},
 		{"no bits", quantize(func(q object) { delete(q, "bits") }), []string{"config.json", "want bits and group_size"}},
-		{"bits are text", quantize(func(q object) { q["bits"] = "4" }), []string{"config.json", `bits: "4"`}},
+		{"bits are text", quantize(func(q object) { q["bits"] = "4" }), []string{"config.json", `bits: "4", want an integer above 0`}},
+		{"zero bits", quantize(func(q object) { q["bits"] = 0 }), []string{"config.json", "bits: 0, want an integer above 0"}},
+		{"mode is a number", quantize(func(q object) { q["mode"] = 4 }), []string{"config.json", "mode: 4, want a string"}},
 		{"unknown field", quantize(func(q object) { q["scheme"] = 1 }), []string{"config.json", "scheme", "want an object"}},
 		{"unknown field of a router", quantize(func(q object) {
 			q[checkpoint.Router.Name(0)] = object{"bits": 8, "group_size": 64, "zero": 1}
