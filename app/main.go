@@ -1,0 +1,58 @@
+// Command calla runs one large language model, Qwen3.6-35B-A3B, on the machine
+// it is started on, and serves it to the programs there.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	root := newRoot()
+	err := root.ExecuteContext(ctx)
+	var quiet exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &quiet):
+		return int(quiet)
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return 130 // as shells report a program ended by Ctrl-C
+	}
+	fmt.Fprintln(os.Stderr, "calla:", err)
+	return 1
+}
+
+// exitCode ends the program with a status and no further message.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "calla",
+		Short: "A private language model on your own machine",
+		Long: "Calla runs one large language model, Qwen3.6-35B-A3B, on this machine and serves\n" +
+			"it to the programs here through an OpenAI-compatible server on localhost.\n\n" +
+			"Each flag can be given as an environment variable too: --max-seq as CALLA_MAX_SEQ.",
+		Args:              cobra.NoArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return environment(cmd.Flags(), os.LookupEnv) },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newServe(), newChat(), newEval(), newVersion())
+	return root
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"calla/core/completion"
+	"calla/core/engine"
+	"calla/core/server"
+)
+
+// defaultPort is Calla's, unless another program has it.
+const defaultPort = 11535
+
+// drainTime is how long requests that run may finish after Ctrl-C.
+const drainTime = 5 * time.Second
+
+// serveFlags are the flags of calla serve alone.
+type serveFlags struct {
+	settings
+	host    string
+	port    int
+	keyFile string
+	hosts   []string
+	origins []string
+}
+
+func newServe() *cobra.Command {
+	var s serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the model to the programs on this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			return s.serve(cmd.Context(), cmd.ErrOrStderr(), log)
+		},
+	}
+	s.modelFlags(cmd)
+	s.engineFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.host, "host", "localhost", "address to listen at; localhost is both 127.0.0.1 and ::1")
+	f.IntVar(&s.port, "port", defaultPort, "port to listen at; 0 takes a free one")
+	f.StringVar(&s.keyFile, "key-file", "", "file with the key that requests must carry, readable by its owner alone")
+	f.StringSliceVar(&s.hosts, "allow-host", nil, "further names by which requests may call this server")
+	f.StringSliceVar(&s.origins, "allow-origin", nil, "web pages that may call, such as https://example.org")
+	return cmd
+}
+
+// serve runs until ctx ends. The address is bound before the model is loaded,
+// so that a busy port is known at once and clients can ask how far loading is.
+func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger) error {
+	key, err := s.key()
+	if err != nil {
+		return err
+	}
+	if err := server.CheckBind(s.host, key); err != nil {
+		return err
+	}
+	o, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	e, memory, err := s.engineOptions(o, log)
+	if err != nil {
+		return err
+	}
+	listeners, err := server.Listen(s.host, s.port)
+	if err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		fmt.Fprintf(out, "listening on http://%s\n", l.Addr())
+	}
+	fmt.Fprintf(out, "model %s on %s, at most %s of memory for contexts of %d tokens\n",
+		o.checkpoint.Name(), o.device.Name(), bytesText(memory.Total()), e.MaxSeq)
+
+	run, err := engine.New(withProgress(o.loader(), newProgress(out)), e)
+	if err != nil {
+		return err
+	}
+	defer closeEngine(run, log)
+	handler, err := s.handler(o, run, memory, key, log)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if err := run.WaitLoaded(ctx); err != nil {
+			cancel(err)
+			return
+		}
+		fmt.Fprintln(out, "ready")
+	}()
+	if err := server.Serve(ctx, listeners, handler, drainTime); err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func closeEngine(e *engine.Engine, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := e.Close(ctx); err != nil {
+		log.Error("engine: close", "error", err)
+	}
+}
+
+func (s *serveFlags) key() (string, error) {
+	if s.keyFile == "" {
+		return "", nil
+	}
+	return server.ReadKey(s.keyFile)
+}
+
+// handler wires the server to the engine.
+func (s *serveFlags) handler(o *opened, e *engine.Engine, memory engine.Memory, key string, log *slog.Logger) (http.Handler, error) {
+	c, err := completion.New(e, o.tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	budget, _ := o.device.Memory()
+	return server.New(server.Options{
+		Model:   o.served(e.Options()),
+		Version: version,
+		Start: func(ctx context.Context, r completion.Request) (server.Stream, error) {
+			return c.Start(ctx, r)
+		},
+		Encode:  c.Encode,
+		Decode:  c.Decode,
+		Engine:  func() server.EngineStatus { return engineStatus(e.Status(), memory, budget) },
+		Key:     key,
+		Hosts:   s.hosts,
+		Origins: s.origins,
+		Log:     log,
+	}), nil
+}
