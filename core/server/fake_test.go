@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -30,11 +32,13 @@ type fake struct {
 	status   EngineStatus
 }
 
-// moment is an event that comes after a while, or an error in its place.
+// moment is an event that comes after a while, or an error or a panic in its
+// place.
 type moment struct {
-	after time.Duration
-	event completion.Event
-	err   error
+	after  time.Duration
+	event  completion.Event
+	err    error
+	panics bool
 }
 
 var fakePrompt = []int32{1, 2, 3, 4, 5}
@@ -91,6 +95,9 @@ func (s *fakeStream) Next() (completion.Event, error) {
 		case <-s.ctx.Done():
 			return completion.Event{}, s.ctx.Err()
 		}
+	}
+	if m.panics {
+		panic("words of a person")
 	}
 	return m.event, m.err
 }
@@ -238,4 +245,9 @@ func (r reply) events(t testing.TB) []event {
 		}
 	}
 	return list
+}
+
+// contextAt is the context of a request that arrived at an address.
+func contextAt(ctx context.Context, addr string) context.Context {
+	return context.WithValue(ctx, http.LocalAddrContextKey, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)))
 }

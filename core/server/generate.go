@@ -95,7 +95,14 @@ func prompts(streams []Stream) [][]int32 {
 func (s *server) conclude(w http.ResponseWriter, r *http.Request, j *job, f *follower, err error) {
 	rec := recordOf(r)
 	for _, a := range f.answers {
-		rec.add(a)
+		if a.result != nil {
+			rec.add(a.result)
+			s.metrics.completed(a.result)
+			s.journal.completed(a.result)
+		}
+	}
+	if !f.first.IsZero() {
+		s.metrics.firstToken.Observe(f.first.Sub(f.begin).Seconds())
 	}
 	switch {
 	case err == nil && f.out == nil:
@@ -128,6 +135,8 @@ type follower struct {
 	job     *job
 	out     *eventWriter // nil where the answer is not streamed
 	answers []*answer
+	begin   time.Time // of the wait for events
+	first   time.Time // the first token's text came, of any choice
 }
 
 // step is an event of one choice, or its end by an error.
@@ -140,6 +149,7 @@ type step struct {
 // follow returns when each choice is done, or the first error. No goroutine and
 // no stream is left then.
 func (f *follower) follow(ctx context.Context, cancel func(), streams []Stream) error {
+	f.begin = time.Now()
 	for i := range f.answers {
 		f.answers[i] = &answer{}
 	}
@@ -148,9 +158,9 @@ func (f *follower) follow(ctx context.Context, cancel func(), streams []Stream) 
 	for i, stream := range streams {
 		pumps.Go(func() { pump(ctx, stream, i, steps) })
 	}
-	defer pumps.Wait()
 	defer func() {
 		cancel()
+		pumps.Wait() // a stream belongs to one goroutine at a time
 		for _, stream := range streams {
 			stream.Close()
 		}
@@ -198,10 +208,7 @@ func endedBy(ctx context.Context, err error) error {
 // pump moves a stream's events into steps, up to Done or an error.
 func pump(ctx context.Context, stream Stream, choice int, steps chan<- step) {
 	for {
-		event, err := stream.Next()
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF // Done comes before it
-		}
+		event, err := next(stream)
 		select {
 		case steps <- step{choice, event, err}:
 		case <-ctx.Done():
@@ -213,10 +220,28 @@ func pump(ctx context.Context, stream Stream, choice int, steps chan<- step) {
 	}
 }
 
+// next returns a stream's next event. A panic in it ends the one request, as a
+// panic of a handler does.
+func next(stream Stream) (event completion.Event, err error) {
+	defer func() {
+		if recover() != nil {
+			err = panicked()
+		}
+	}()
+	event, err = stream.Next()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // Done comes before it
+	}
+	return event, err
+}
+
 func (f *follower) take(st step) {
 	a := f.answers[st.choice]
 	switch {
 	case st.event.Kind != completion.Progress:
+		if f.first.IsZero() {
+			f.first = time.Now()
+		}
 		a.add(st.event)
 		if f.out != nil {
 			f.job.voice.event(f.out, st.choice, st.event, a)

@@ -28,11 +28,21 @@ func (s *server) healthOf(e EngineStatus) healthBody {
 	return h
 }
 
-// health tells the truth about the engine.
-func (s *server) health(w http.ResponseWriter, r *http.Request) {
+// ready tells whether a request would be answered now.
+func (s *server) ready(w http.ResponseWriter, r *http.Request) {
+	s.tellHealth(w, State.takesRequests)
+}
+
+// live tells whether waiting helps: an engine that is stuck or failed must be
+// started again.
+func (s *server) live(w http.ResponseWriter, r *http.Request) {
+	s.tellHealth(w, func(st State) bool { return st != StateStuck && st != StateFailed })
+}
+
+func (s *server) tellHealth(w http.ResponseWriter, well func(State) bool) {
 	e := s.Engine()
 	status := http.StatusOK
-	if !e.State.takesRequests() {
+	if !well(e.State) {
 		status = http.StatusServiceUnavailable
 	}
 	writeJSON(w, status, s.healthOf(e))

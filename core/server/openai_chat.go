@@ -106,11 +106,11 @@ func (s *server) chatJob(c *chatRequest) (*job, *apiError) {
 
 // completion returns the request without its messages and sampling.
 func (c *chatRequest) completion() (completion.Request, *apiError) {
-	t, err := c.thinkingParams.resolve()
+	t, err := c.thinkingParams.resolve("reasoning_effort")
 	if err != nil {
 		return completion.Request{}, err
 	}
-	tools, err := toolList(c.Tools, c.ToolChoice)
+	tools, err := toolList(c.Tools, c.ToolChoice, "tools[%d].function.name")
 	if err != nil {
 		return completion.Request{}, err
 	}

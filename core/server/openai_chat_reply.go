@@ -9,6 +9,7 @@ import (
 
 // chatVoice answers in the words of OpenAI's chat completions.
 type chatVoice struct {
+	unnamedEvents
 	id, model string
 	created   int64
 	choices   int
@@ -95,7 +96,7 @@ func (v *chatVoice) whole(answers []*answer) any {
 	for i, a := range answers {
 		choice := chatChoice{Index: i, Message: chatMessageOf(a), FinishReason: string(a.result.Reason), Warning: a.result.Warning}
 		if v.logProbs {
-			choice.LogProbs = chatLogProbsOf(a.tokens)
+			choice.LogProbs = chatLogProbsOf(a.contentTokens())
 		}
 		c.Choices = append(c.Choices, choice)
 	}
@@ -103,19 +104,19 @@ func (v *chatVoice) whole(answers []*answer) any {
 }
 
 func chatMessageOf(a *answer) chatMessage {
-	m := chatMessage{Role: "assistant", ReasoningContent: a.reasoning.String()}
-	if content := a.content.String(); content != "" || len(a.calls) == 0 {
+	m := chatMessage{Role: "assistant", ReasoningContent: a.text(completion.Reasoning)}
+	if content := a.text(completion.Content); content != "" || len(a.calls) == 0 {
 		m.Content = &content
 	}
 	for _, c := range a.calls {
 		m.ToolCalls = append(m.ToolCalls, chatToolCall{
-			ID: callID(c), Type: "function", Function: chatFunction{c.name, c.arguments.String()},
+			ID: callID(c), Type: "function", Function: chatFunction{c.name, c.text.String()},
 		})
 	}
 	return m
 }
 
-func callID(c *call) string { return "call_" + c.id }
+func callID(b *block) string { return "call_" + b.id }
 
 func (v *chatVoice) chunk(choices ...chatChunkChoice) *chatChunk {
 	if choices == nil {
@@ -161,8 +162,6 @@ func (v *chatVoice) progress(out *eventWriter, p engine.Progress) {
 	out.event("", chunk)
 }
 
-func (v *chatVoice) beat(out *eventWriter) { out.comment("waiting") }
-
 func (v *chatVoice) close(out *eventWriter, answers []*answer) {
 	if v.usage {
 		chunk := v.chunk()
@@ -171,5 +170,3 @@ func (v *chatVoice) close(out *eventWriter, answers []*answer) {
 	}
 	out.done()
 }
-
-func (v *chatVoice) fail(out *eventWriter, e *apiError) { out.event("", openAIError(e)) }

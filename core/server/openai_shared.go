@@ -19,11 +19,16 @@ func (p *limitParams) limit() int {
 	return max(p.MaxTokens, p.MaxCompletionTokens)
 }
 
-const maxStopBytes = 1024
+// Bounds of stop texts. OpenAI has four at most; Anthropic names no number.
+const (
+	maxStopBytes   = 1024
+	maxOpenAIStops = 4
+	maxStops       = 16
+)
 
 func stopField(name string) Field {
 	one := text{min: 1, max: maxStopBytes}
-	return Field{Name: name, Takes: either{one, list{of: one, max: 4}}, Note: "ends the completion and is no part of it; within the thought it is not looked for"}
+	return Field{Name: name, Takes: either{one, list{of: one, max: maxOpenAIStops}}, Note: "ends the completion and is no part of it; within the thought it is not looked for"}
 }
 
 // streamParams say how an answer is sent.
@@ -129,3 +134,10 @@ type progressBody struct {
 	Done  int64  `json:"done"`
 	Total int64  `json:"total"`
 }
+
+// unnamedEvents is what the streams of OpenAI's older APIs have in common.
+type unnamedEvents struct{}
+
+func (unnamedEvents) beat(out *eventWriter) { out.comment("waiting") }
+
+func (unnamedEvents) fail(out *eventWriter, e *apiError) { out.event("", openAIError(e)) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -23,11 +24,14 @@ func (t *openAITool) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
+// maxTools bounds the tools of one request.
+const maxTools = 1024
+
 const strictNote = "answers are not held to a schema yet"
 
 func toolsFields() object {
 	return object{
-		{Name: "tools", Takes: list{max: 1024, of: tagged{tag: "type", cases: []variant{
+		{Name: "tools", Takes: list{max: maxTools, of: tagged{tag: "type", cases: []variant{
 			{values: []string{"function"}, fields: object{
 				{Name: "function", Required: true, Takes: object{
 					{Name: "name", Takes: identifier{}, Required: true},
@@ -45,13 +49,14 @@ func toolsFields() object {
 	}
 }
 
-// toolList returns the tools that the model is to see.
-func toolList(tools []openAITool, choice string) ([]json.RawMessage, *apiError) {
+// toolList returns the tools that the model is to see. nameField is the API's
+// name of the field with a tool's name.
+func toolList(tools []openAITool, choice, nameField string) ([]json.RawMessage, *apiError) {
 	names := make(map[string]bool, len(tools))
 	var list []json.RawMessage
 	for i, t := range tools {
 		if names[t.name] {
-			at := fmt.Sprintf("tools[%d].function.name", i)
+			at := fmt.Sprintf(nameField, i)
 			return nil, badField(codeValue, at, "%s is another tool's too", at)
 		}
 		names[t.name] = true
@@ -61,4 +66,18 @@ func toolList(tools []openAITool, choice string) ([]json.RawMessage, *apiError) 
 		return nil, nil
 	}
 	return list, nil
+}
+
+// functionTool makes a tool of an API that has another form of it.
+func functionTool(name string, description *string, parameters json.RawMessage) openAITool {
+	type function struct {
+		Name        string          `json:"name"`
+		Description *string         `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}
+	tool := struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}{"function", function{name, description, parameters}}
+	return openAITool{raw: bytes.TrimSpace(encode(tool)), name: name}
 }

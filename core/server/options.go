@@ -9,7 +9,8 @@ import (
 	"calla/core/engine"
 )
 
-// Stream is one completion on its way.
+// Stream is one completion on its way. Its methods are not called at the same
+// time.
 type Stream interface {
 	// Prompt returns the tokens of the rendered prompt.
 	Prompt() []int32

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"calla/core/completion"
 )
 
 // record is what is kept of a request for the log: never a path, header, field
@@ -17,8 +19,11 @@ type record struct {
 	route  string // of the table; "" where none matched
 	status int
 	code   string // of the error
-	cause  error
-	sent   bool // a stream's headers are out
+	// message is the error's, where it is the server's own fault: it says
+	// nothing of the request.
+	message string
+	cause   error
+	sent    bool // a stream's headers are out
 
 	prompt, cached, completion int // tokens
 	reason                     string
@@ -26,16 +31,16 @@ type record struct {
 
 func (r *record) fail(e *apiError) {
 	r.status, r.code, r.cause = e.status, e.code, e.cause
+	if e.status >= http.StatusInternalServerError {
+		r.message = e.message
+	}
 }
 
 // add counts a choice that has ended. The prompt of several choices is one.
-func (r *record) add(a *answer) {
-	if a.result == nil {
-		return
-	}
-	r.prompt, r.cached = a.result.PromptTokens, a.result.CachedTokens
-	r.completion += a.result.CompletionTokens
-	r.reason = string(a.result.Reason)
+func (r *record) add(result *completion.Result) {
+	r.prompt, r.cached = result.PromptTokens, result.CachedTokens
+	r.completion += result.CompletionTokens
+	r.reason = string(result.Reason)
 }
 
 type recordKey struct{}
@@ -60,7 +65,8 @@ func (s *server) recorded(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		deadlines(w, r)
 		begin := time.Now()
-		defer func() { s.log(r, rec, time.Since(begin)) }()
+		s.metrics.running.Inc()
+		defer func() { s.ended(r, rec, time.Since(begin)) }()
 		defer func() {
 			if recover() != nil {
 				afterPanic(w, r)
@@ -70,19 +76,32 @@ func (s *server) recorded(next http.Handler) http.Handler {
 	})
 }
 
-// afterPanic answers a request whose handler panicked. What a panic says may
+// panicked is the fault of code that panicked just now. What a panic says may
 // hold anything, so only where it happened is kept.
-func afterPanic(w http.ResponseWriter, r *http.Request) {
-	e := &apiError{
+func panicked() *apiError {
+	return &apiError{
 		status: http.StatusInternalServerError, kind: kindServer, code: "internal_error",
 		message: "the request failed within the server",
-		cause:   fmt.Errorf("server: a handler panicked: %s", debug.Stack()),
+		cause:   fmt.Errorf("server: panic: %s", debug.Stack()),
 	}
+}
+
+// afterPanic answers a request whose handler panicked.
+func afterPanic(w http.ResponseWriter, r *http.Request) {
+	e := panicked()
 	if recordOf(r).sent {
 		recordOf(r).fail(e)
 		panic(http.ErrAbortHandler) // all that is left is to break the stream off
 	}
 	writeError(w, r, e)
+}
+
+// ended accounts for a request.
+func (s *server) ended(r *http.Request, rec *record, took time.Duration) {
+	s.metrics.running.Dec()
+	s.metrics.ended(rec, took)
+	s.journal.ended(rec)
+	s.log(r, rec, took)
 }
 
 func (s *server) log(r *http.Request, rec *record, took time.Duration) {

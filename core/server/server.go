@@ -15,6 +15,8 @@ type server struct {
 	guard   guard
 	routes  []route
 	started time.Time
+	metrics *metrics
+	journal journal
 }
 
 // route is one thing that the server does. The table of them makes the router,
@@ -31,18 +33,33 @@ func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &server{Options: o, guard: newGuard(o), started: time.Now()}
+	s := &server{Options: o, guard: newGuard(o), started: time.Now(), metrics: newMetrics(o.Engine)}
 	s.routes = s.table()
 	return s.recorded(s.guarded(s.router()))
 }
 
 func (s *server) table() []route {
 	return []route{
-		{"POST", "/v1/chat/completions", "a chat completion, OpenAI's way", s.chatCompletions},
+		{"POST", "/v1/chat/completions", "OpenAI's chat completions, whole and streamed", s.chatCompletions},
+		{"POST", "/v1/completions", "OpenAI's completions of text or tokens, whole and streamed", s.completions},
+		{"POST", "/v1/responses", "OpenAI's responses, stateless, whole and streamed", s.responses},
+		{"POST", "/v1/messages", "Anthropic's messages, whole and streamed", s.messages},
+		{"POST", "/v1/messages/count_tokens", "the tokens of a prompt of Anthropic's messages", s.countTokens},
+		{"POST", "/tokenize", "the tokens of a text or of a conversation's prompt", s.tokenize},
+		{"POST", "/detokenize", "the text of tokens", s.detokenize},
 		{"GET", "/v1/models", "the model that is served", s.listModels},
-		{"GET", "/v1/models/{id:.+}", "one model by its id", s.getModel},
-		{"GET", "/health", "what the engine is doing; 503 where it cannot answer", s.health},
+		{"GET", "/v1/models/{id:.+}", "one model by its id or an alias", s.getModel},
+		{"GET", "/v1/capabilities", "these tables as JSON, defaults and limits", s.capabilities},
+		{"GET", "/v1/status", "state, model, memory, throughput, queue and recent errors", s.status},
+		{"GET", "/health", "whether a request would be answered, and what the engine does; else 503", s.ready},
+		{"GET", "/health/ready", "as /health", s.ready},
+		{"GET", "/health/live", "503 where only a new start helps", s.live},
+		{"GET", "/metrics", "numbers for Prometheus", s.prometheus},
 	}
+}
+
+func (s *server) prometheus(w http.ResponseWriter, r *http.Request) {
+	s.metrics.handler.ServeHTTP(w, r)
 }
 
 func (s *server) router() http.Handler {

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"net/http"
 	"time"
 
+	"calla/core/completion"
 	"calla/core/engine"
 )
 
@@ -19,6 +21,8 @@ const (
 	StateStopping State = "stopping"
 	StateFailed   State = "failed"
 )
+
+var states = []State{StateLoading, StateReady, StateBusy, StateUnloaded, StateStuck, StateStopping, StateFailed}
 
 func (s State) takesRequests() bool {
 	return s == StateReady || s == StateBusy || s == StateUnloaded
@@ -40,4 +44,125 @@ type EngineStatus struct {
 
 	// Tokens a second at this moment.
 	PrefillRate, DecodeRate float64
+}
+
+// Status is the body of GET /v1/status: all that a menu or a page shows. Times
+// are in RFC 3339, durations in seconds.
+type Status struct {
+	Object    string    `json:"object"` // "status"
+	Server    string    `json:"server"` // "calla"
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+	Uptime    float64   `json:"uptime_s"`
+
+	State    State         `json:"state"`
+	Reason   string        `json:"reason,omitempty"`          // of loading, stuck, stopping and failed
+	Progress *progressBody `json:"progress,omitempty"`        // while loading, in bytes
+	LastStep *float64      `json:"last_step_age_s,omitempty"` // while busy or stuck
+
+	Model      modelBody      `json:"model"`
+	KeyNeeded  bool           `json:"key_needed"`
+	Memory     MemoryStatus   `json:"memory"`
+	Throughput Throughput     `json:"throughput"`
+	Queue      QueueStatus    `json:"queue"`
+	Cache      CacheStatus    `json:"prefix_cache"`
+	Requests   RequestCounts  `json:"requests"`
+	Errors     []ErrorSummary `json:"recent_errors"` // newest first
+}
+
+// MemoryStatus is the engine's memory in bytes.
+type MemoryStatus struct {
+	Used   int64 `json:"used_bytes"`
+	Needed int64 `json:"needed_bytes"` // at most, with full contexts
+	Limit  int64 `json:"limit_bytes"`
+}
+
+// Throughput is in tokens a second.
+type Throughput struct {
+	Now  Rates       `json:"now"`
+	Last *LastAnswer `json:"last"` // null before the first
+}
+
+// Rates of the two stages of a completion.
+type Rates struct {
+	Prefill float64 `json:"prefill_tokens_per_s"`
+	Decode  float64 `json:"decode_tokens_per_s"`
+}
+
+// LastAnswer is the newest completion that ended well.
+type LastAnswer struct {
+	At time.Time `json:"at"`
+	Rates
+	PromptTokens     int     `json:"prompt_tokens"`
+	CachedTokens     int     `json:"cached_tokens"`
+	CompletionTokens int     `json:"completion_tokens"`
+	FinishReason     string  `json:"finish_reason"`
+	Queue            float64 `json:"queue_s"`
+	Prefill          float64 `json:"prefill_s"`
+	Decode           float64 `json:"decode_s"`
+}
+
+func lastAnswer(r *completion.Result) *LastAnswer {
+	return &LastAnswer{
+		At: time.Now(),
+		Rates: Rates{
+			Prefill: rate(r.PromptTokens-r.CachedTokens, r.Timing.Prefill),
+			// The first token comes with the end of the prefill.
+			Decode: rate(r.CompletionTokens-1, r.Timing.Decode),
+		},
+		PromptTokens: r.PromptTokens, CachedTokens: r.CachedTokens, CompletionTokens: r.CompletionTokens,
+		FinishReason: string(r.Reason),
+		Queue:        r.Timing.Queue.Seconds(), Prefill: r.Timing.Prefill.Seconds(), Decode: r.Timing.Decode.Seconds(),
+	}
+}
+
+func rate(tokens int, d time.Duration) float64 {
+	if tokens <= 0 || d <= 0 {
+		return 0
+	}
+	return float64(tokens) / d.Seconds()
+}
+
+// QueueStatus counts requests in the engine.
+type QueueStatus struct {
+	Running  int `json:"running"`
+	Waiting  int `json:"waiting"`
+	Capacity int `json:"capacity"` // of the waiting
+}
+
+// CacheStatus is the prefix cache.
+type CacheStatus struct {
+	Entries int   `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// RequestCounts counts HTTP requests since the start, those of operators too.
+type RequestCounts struct {
+	Total  int64 `json:"total"`
+	Failed int64 `json:"failed"` // with 500 and above
+}
+
+// ErrorSummary is a fault of the server's, or several of one kind in a row.
+type ErrorSummary struct {
+	At      time.Time `json:"at"` // of the newest
+	Code    string    `json:"code"`
+	Message string    `json:"message"`
+	Count   int       `json:"count"`
+}
+
+func (s *server) status(w http.ResponseWriter, r *http.Request) {
+	e := s.Engine()
+	h := s.healthOf(e)
+	out := Status{
+		Object: "status", Server: serverName, Version: s.Version,
+		StartedAt: s.started, Uptime: time.Since(s.started).Seconds(),
+		State: e.State, Reason: e.Reason, Progress: h.Progress, LastStep: h.LastStep,
+		Model: s.Model.body(), KeyNeeded: s.Key != "",
+		Memory: MemoryStatus{e.MemoryUsed, e.MemoryNeeded, e.MemoryLimit},
+		Queue:  QueueStatus{e.Running, e.Waiting, e.Capacity},
+		Cache:  CacheStatus{e.CacheEntries, e.CacheBytes},
+	}
+	out.Throughput.Now = Rates{e.PrefillRate, e.DecodeRate}
+	s.journal.fill(&out)
+	writeJSON(w, http.StatusOK, out)
 }

@@ -74,8 +74,8 @@ type thinking struct {
 }
 
 // resolve makes one of the fields, and refuses those that contradict each
-// other.
-func (p *thinkingParams) resolve() (thinking, *apiError) {
+// other. effort is the API's name of the field of that.
+func (p *thinkingParams) resolve(effort string) (thinking, *apiError) {
 	t := thinking{preserve: p.Template.Preserve != nil && *p.Template.Preserve}
 	var said string // the field that decided
 	decide := func(field string, on bool) *apiError {
@@ -90,7 +90,7 @@ func (p *thinkingParams) resolve() (thinking, *apiError) {
 	}
 	if p.Effort != nil {
 		e := findEffort(*p.Effort)
-		if err := decide("reasoning_effort", e.thinking); err != nil {
+		if err := decide(effort, e.thinking); err != nil {
 			return t, err
 		}
 		t.budget = e.budget
