@@ -195,6 +195,17 @@ func (c Config) Tensors() iter.Seq[Tensor] {
 	}
 }
 
+// Bytes returns the bytes of all tensors of the configuration, each in the
+// smallest element type that it may have.
+func (c Config) Bytes() int64 {
+	var sum int64
+	for t := range c.Tensors() {
+		n, _ := t.Shape.Elements()
+		sum += n * int64(t.DTypes[0].Size())
+	}
+	return sum
+}
+
 // tensors yields the part's tensors; it reports whether yield wants more.
 func (p Part) tensors(c Config, layer int, yield func(Tensor) bool) bool {
 	name, extents := p.Name(layer), p.Shape(c)
