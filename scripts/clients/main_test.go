@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// run runs the tests against a server of their own, and prints its log where
+// something failed.
 func run(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "calla-clients-")
 	if err != nil {
@@ -33,7 +36,13 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if served, err = serve(bin, "serve", "--model", "demo", "--port", "0"); err != nil {
+	var log bytes.Buffer
+	defer func() {
+		if code != 0 || err != nil {
+			os.Stderr.Write(log.Bytes())
+		}
+	}()
+	if served, err = serve(&log, bin, "serve", "--model", "demo", "--port", "0"); err != nil {
 		return 0, err
 	}
 	code = m.Run()

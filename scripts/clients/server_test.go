@@ -15,6 +15,7 @@ import (
 type server struct {
 	url   string // of its root, without a slash at the end
 	cmd   *exec.Cmd
+	log   io.Writer
 	ended chan error
 }
 
@@ -23,11 +24,11 @@ var listening = regexp.MustCompile(`listening on (http://[^\s/]+)`)
 // patience is how long a start and a stop may take before a test gives up.
 const patience = 2 * time.Minute
 
-// serve starts a server and waits until it has printed its address. What the
-// process prints goes to this one's standard error.
-func serve(bin string, args ...string) (*server, error) {
+// serve starts a server, has log take what it prints and waits until that holds
+// an address.
+func serve(log io.Writer, bin string, args ...string) (*server, error) {
 	cmd := exec.Command(bin, args...)
-	logs, w, err := os.Pipe()
+	out, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
@@ -35,13 +36,13 @@ func serve(bin string, args ...string) (*server, error) {
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
-		logs.Close()
+		out.Close()
 		return nil, err
 	}
-	s := &server{cmd: cmd, ended: make(chan error, 1)}
+	s := &server{cmd: cmd, log: log, ended: make(chan error, 1)}
 	url := make(chan string, 1)
 	go func() {
-		follow(logs, url)
+		s.follow(out, url)
 		s.ended <- cmd.Wait()
 	}()
 	select {
@@ -51,17 +52,18 @@ func serve(bin string, args ...string) (*server, error) {
 		return nil, fmt.Errorf("%s %v ended before it listened: %v", bin, args, err)
 	case <-time.After(patience):
 		cmd.Process.Kill()
+		<-s.ended
 		return nil, fmt.Errorf("%s %v printed no address in %v", bin, args, patience)
 	}
 }
 
-// follow copies a log to standard error and sends the first address in it.
-func follow(logs io.ReadCloser, url chan<- string) {
-	defer logs.Close()
+// follow copies what the process prints and sends the first address in it.
+func (s *server) follow(out io.ReadCloser, url chan<- string) {
+	defer out.Close()
 	found := false
-	for r := bufio.NewReader(logs); ; {
+	for r := bufio.NewReader(out); ; {
 		line, err := r.ReadString('\n')
-		fmt.Fprint(os.Stderr, line)
+		io.WriteString(s.log, line)
 		if m := listening.FindStringSubmatch(line); m != nil && !found {
 			found = true
 			url <- m[1]
@@ -86,6 +88,7 @@ func (s *server) interrupt() error {
 		return nil
 	case <-time.After(patience):
 		s.cmd.Process.Kill()
+		<-s.ended
 		return errors.New("calla goes on after an interrupt")
 	}
 }
