@@ -53,6 +53,6 @@ func newRoot() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return environment(cmd.Flags(), os.LookupEnv) },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newChat(), newEval(), newDoctor(), newVersion())
+	root.AddCommand(newServe(), newChat(), newEval(), newAudit(), newDoctor(), newVersion())
 	return root
 }

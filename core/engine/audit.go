@@ -12,11 +12,12 @@ import (
 // which must give the same logits, bit for bit, for the prompt's last token and
 // for a few generated ones.
 type Finding struct {
-	Way   string // how it was evaluated: "calls of 64 tokens", "from the snapshot at 1024"
-	Equal bool
-	// Step and Logit are where the first difference is: 0 is the prompt's last
-	// token.
-	Step, Logit int
+	Way   string `json:"way"` // how it was evaluated: "from the snapshot at 1024"
+	Equal bool   `json:"equal"`
+	// Step and Logit are where the first difference is: step 0 is the prompt's
+	// last token.
+	Step  int `json:"step"`
+	Logit int `json:"logit"`
 }
 
 // auditSteps is how many generated tokens are compared behind the prompt.
