@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"strings"
 
 	"calla/core/completion"
@@ -10,7 +11,7 @@ import (
 // which the model wrote them.
 type answer struct {
 	blocks []*block
-	calls  []*block           // those of tool calls
+	calls  []*block           // those of tool calls, by the index of events
 	result *completion.Result // set by Done
 }
 
@@ -55,6 +56,27 @@ func (a *answer) last() *block {
 		return nil
 	}
 	return a.blocks[len(a.blocks)-1]
+}
+
+// whole returns the blocks of an answer that has ended. A call that the end cut
+// off is none: whoever ran it would run what the model did not say.
+func (a *answer) whole() []*block {
+	b := a.last()
+	if b != nil && b.kind == completion.ToolCall && !json.Valid([]byte(b.text.String())) {
+		return a.blocks[:len(a.blocks)-1]
+	}
+	return a.blocks
+}
+
+// wholeCalls returns the calls of an answer that has ended.
+func (a *answer) wholeCalls() []*block {
+	var calls []*block
+	for _, b := range a.whole() {
+		if b.kind == completion.ToolCall {
+			calls = append(calls, b)
+		}
+	}
+	return calls
 }
 
 // text joins the blocks of one kind.

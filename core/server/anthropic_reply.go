@@ -73,7 +73,7 @@ type (
 
 // anthropicBody returns a block, without its content where it only begins.
 func anthropicBody(b *block, full bool) any {
-	var content string
+	content := ""
 	if full {
 		content = b.text.String()
 	}
@@ -110,7 +110,7 @@ func (v *messagesVoice) message() *anthropicMessage {
 
 func (v *messagesVoice) whole(answers []*answer) any {
 	a, m := answers[0], v.message()
-	for _, b := range a.blocks {
+	for _, b := range a.whole() {
 		m.Content = append(m.Content, anthropicBody(b, true))
 	}
 	reason, sequence := stopReason(a.result)

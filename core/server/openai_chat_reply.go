@@ -105,10 +105,11 @@ func (v *chatVoice) whole(answers []*answer) any {
 
 func chatMessageOf(a *answer) chatMessage {
 	m := chatMessage{Role: "assistant", ReasoningContent: a.text(completion.Reasoning)}
-	if content := a.text(completion.Content); content != "" || len(a.calls) == 0 {
+	calls := a.wholeCalls()
+	if content := a.text(completion.Content); content != "" || len(calls) == 0 {
 		m.Content = &content
 	}
-	for _, c := range a.calls {
+	for _, c := range calls {
 		m.ToolCalls = append(m.ToolCalls, chatToolCall{
 			ID: callID(c), Type: "function", Function: chatFunction{c.name, c.text.String()},
 		})

@@ -217,7 +217,7 @@ func (b *responseBody) finish(a *answer) *responseBody {
 		done.IncompleteDetails = &incompleteDetails{"max_output_tokens"}
 	}
 	done.Output = []any{}
-	for i, block := range a.blocks {
+	for i, block := range a.whole() {
 		status := completed
 		if i == len(a.blocks)-1 {
 			status = done.Status
