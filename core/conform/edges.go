@@ -128,7 +128,7 @@ func testMemory(t *testing.T, m *model.Model) {
 	}
 	sizes := []int64{large.Bytes()}
 	r := run{t: t, model: m, state: large}
-	p := prompt{slices.Repeat([]int32{3}, 2100), []int{0}}
+	p := prompt{slices.Repeat([]int32{3}, 1030), []int{0}}
 	r.prefillBy(p, 512)
 	sizes = append(sizes, large.Bytes())
 	snap, err := large.Save()

@@ -7,6 +7,7 @@ import (
 	"calla/core/backend"
 	"calla/core/conform"
 	"calla/core/cpu"
+	"calla/core/tensor"
 )
 
 var subject = conform.Subject{
@@ -34,3 +35,26 @@ func TestExact(t *testing.T) {
 }
 
 func TestEdges(t *testing.T) { conform.Edges(t, subject) }
+
+func TestPhases(t *testing.T) { conform.Phases(t, subject) }
+
+// Logits rounded to bfloat16 would tie: they are float32 also where everything
+// before them is rounded.
+func TestLogitsAreNotRounded(t *testing.T) {
+	m := conform.Load(t, cpu.New(cpu.Options{}), conform.Tiny(t))
+	s, err := m.NewState(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	step, err := m.Prefill(s, []int32{1, 2}, []int{0}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range step.Logits() {
+		if v != tensor.RoundBF16(v) {
+			return
+		}
+	}
+	t.Error("every logit is a bfloat16")
+}
