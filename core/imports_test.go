@@ -43,6 +43,7 @@ var apart = map[string][]string{
 // home in tests beside those of its package.
 var homes = map[string][]string{
 	"fyne.io/systray":                     {"app/tray"},
+	"github.com/ebitengine/purego":        {"metal"},
 	"github.com/getlantern/systray":       {"app/tray"},
 	"github.com/google/go-cmp":            {inTests},
 	"github.com/gorilla/mux":              {"core/server"},

@@ -1,0 +1,224 @@
+package emulator
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// built returns the path of what scripts/emulator makes, or skips.
+func built(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join("..", "..", "build", "emulator", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no %s: run scripts/emulator --sanitizers first", name)
+	}
+	return path
+}
+
+func openLibrary(t testing.TB) Machine {
+	l, err := Open(built(t, "libcalla-seeded.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func startRunner(name string) func(testing.TB) Machine {
+	return func(t testing.TB) Machine {
+		r, err := Start(built(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		return r
+	}
+}
+
+var machines = map[string]func(testing.TB) Machine{
+	"library": openLibrary,
+	"asan":    startRunner("runner-asan"),
+	"tsan":    startRunner("runner-tsan"),
+}
+
+// seeded launches one of the kernels of seeded/ over 64 floats.
+func seeded(t testing.TB, m Machine, kernel string, groups uint32, order uint32) ([]float32, error) {
+	t.Helper()
+	b, err := m.Alloc(4 * 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Free(b)
+	err = m.Run([]Launch{{
+		Kernel: kernel, Groups: [3]uint32{groups, 1, 1}, Threads: [3]uint32{64, 1, 1},
+		Bound: []Bound{{Slot: 0, Buffer: b}},
+	}}, Schedule{Order: order})
+	return floats(b.Bytes), err
+}
+
+func floats(b []byte) []float32 {
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return out
+}
+
+// TestSeededFaults proves that each planted fault is caught, and by what.
+func TestSeededFaults(t *testing.T) {
+	for _, tt := range []struct {
+		kernel, machine string
+		groups          uint32
+		want            string // in the fault; none where empty
+	}{
+		{"good_race", "library", 1, ""},
+		{"good_race", "asan", 1, ""},
+		{"good_race", "tsan", 1, ""},
+		{"bad_race", "tsan", 1, "data race"},
+		{"bad_group_race", "tsan", 2, "data race"},
+		{"bad_simd_race", "tsan", 1, "data race"},
+		{"bad_barrier", "library", 1, "threadgroup_barrier at seeded.metal:30 was not reached by all threads"},
+		{"bad_barrier_sites", "library", 1, "threadgroup_barrier at seeded.metal:35, thread"},
+		{"bad_simd_divergence", "library", 1, "simd_sum at seeded.metal:43 was not reached by all lanes"},
+		{"bad_simd_exit", "library", 1, "returned early"},
+		{"bad_device_bounds", "library", 1, "wrote beyond the end of the buffer at slot 0"},
+		{"bad_device_bounds", "asan", 1, "heap-buffer-overflow"},
+		{"bad_device_read", "asan", 1, "heap-buffer-overflow"},
+		{"bad_tg_bounds", "asan", 1, "out of bounds"},
+		{"bad_shift", "asan", 1, "shift exponent"},
+	} {
+		t.Run(tt.kernel+" "+tt.machine, func(t *testing.T) {
+			m := machines[tt.machine](t)
+			for order := range uint32(3) {
+				_, err := seeded(t, m, tt.kernel, tt.groups, order)
+				if tt.want == "" {
+					if err != nil {
+						t.Errorf("order %d: %v", order, err)
+					}
+					continue
+				}
+				var fault *Fault
+				if !errors.As(err, &fault) || fault.Kernel != tt.kernel || !strings.Contains(fault.Message, tt.want) {
+					t.Errorf("order %d: error %v, want a fault of %s with %q", order, err, tt.kernel, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// TestPoison reads threadgroup memory that nobody wrote, and an output that a
+// kernel left alone.
+func TestPoison(t *testing.T) {
+	m := openLibrary(t)
+	for _, tt := range []struct {
+		kernel string
+		want   int // values that are not numbers
+	}{{"good_race", 0}, {"bad_uninit", 1}, {"bad_unwritten", 1}} {
+		t.Run(tt.kernel, func(t *testing.T) {
+			values, err := seeded(t, m, tt.kernel, 1, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			for _, v := range values {
+				if v != v {
+					got++
+				}
+			}
+			if got != tt.want {
+				t.Errorf("%d values are not numbers, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestBarriers runs two launches, the second reading what the first writes.
+func TestBarriers(t *testing.T) {
+	list := func(m Machine, barrier bool) ([]Launch, *Buffer) {
+		a, _ := m.Alloc(4 * 64)
+		b, _ := m.Alloc(4 * 64)
+		one := [3]uint32{1, 1, 1}
+		return []Launch{
+			{Kernel: "good_race", Groups: one, Threads: [3]uint32{64, 1, 1}, Bound: []Bound{{Slot: 0, Buffer: a}}},
+			{Kernel: "copy", Barrier: barrier, Groups: one, Threads: [3]uint32{64, 1, 1},
+				Bound: []Bound{{Slot: 0, Buffer: a}, {Slot: 1, Buffer: b}}},
+		}, b
+	}
+	t.Run("with", func(t *testing.T) {
+		for name, machine := range machines {
+			t.Run(name, func(t *testing.T) {
+				for order := range uint32(4) {
+					m := machine(t)
+					launches, out := list(m, true)
+					if err := m.Run(launches, Schedule{Order: order, Workers: 1}); err != nil {
+						t.Fatal(err)
+					}
+					if got := floats(out.Bytes)[7]; got != 8 {
+						t.Errorf("order %d: value 7 is %v, want 8", order, got)
+					}
+				}
+			})
+		}
+	})
+	t.Run("without, in another order", func(t *testing.T) {
+		m := openLibrary(t)
+		launches, out := list(m, false)
+		if err := m.Run(launches, Schedule{Order: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := floats(out.Bytes)[7]; got == got {
+			t.Errorf("value 7 is %v, want not a number", got)
+		}
+	})
+	t.Run("without, under the race detector", func(t *testing.T) {
+		m := startRunner("runner-tsan")(t)
+		launches, _ := list(m, false)
+		if err := m.Run(launches, Schedule{}); err == nil || !strings.Contains(err.Error(), "data race") {
+			t.Errorf("error %v, want a data race", err)
+		}
+	})
+}
+
+// TestRefusals are launches that Metal would not take.
+func TestRefusals(t *testing.T) {
+	m := openLibrary(t)
+	b, err := m.Alloc(4 * 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := Launch{Kernel: "copy", Groups: [3]uint32{1, 1, 1}, Threads: [3]uint32{64, 1, 1},
+		Bound: []Bound{{Slot: 0, Buffer: b}, {Slot: 1, Buffer: b}}}
+	for _, tt := range []struct {
+		name   string
+		change func(*Launch)
+		want   string
+	}{
+		{"no such kernel", func(l *Launch) { l.Kernel = "none" }, "no such kernel"},
+		{"threads off the simdgroup", func(l *Launch) { l.Threads[0] = 33 }, "33 threads"},
+		{"too many threads", func(l *Launch) { l.Threads[0] = 2048 }, "2048 threads"},
+		{"empty grid", func(l *Launch) { l.Groups[1] = 0 }, "empty grid"},
+		{"too much threadgroup memory", func(l *Launch) { l.Shared = 40 << 10 }, "40960 bytes of threadgroup memory"},
+		{"a buffer is missing", func(l *Launch) { l.Bound = l.Bound[:1] }, "buffer 1 is not bound"},
+		{"a buffer too many", func(l *Launch) { l.Bound = append(l.Bound, Bound{Slot: 5, Buffer: b}) }, "buffer 5 is bound"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := good
+			l.Bound = append([]Bound(nil), good.Bound...)
+			tt.change(&l)
+			if err := m.Run([]Launch{l}, Schedule{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.so")
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "scripts/emulator builds") {
+		t.Errorf("error %v, want one that says how to build the library", err)
+	}
+}

@@ -1,0 +1,125 @@
+//go:build darwin || freebsd || linux
+
+package emulator
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+const slots = 31
+
+// launch mirrors msl_launch in runtime/rt.h.
+type launch struct {
+	kernel, barrier uint32
+	groups, threads [3]uint32
+	shared, _       uint32
+	buf             [slots]unsafe.Pointer
+	len             [slots]uint64
+}
+
+// run mirrors msl_run in runtime/rt.h.
+type run struct {
+	workers, order, failed uint32
+	message                [1020]byte
+}
+
+// Library is a shared library of kernels.
+type Library struct {
+	handle  uintptr
+	kernels map[string]uint32
+
+	alloc func(size uintptr) unsafe.Pointer
+	free  func(unsafe.Pointer)
+	run   func(list *launch, n uint32, r *run) int32
+}
+
+var _ Machine = (*Library)(nil)
+
+// Open loads a library that scripts/emulator has built.
+func Open(path string) (Machine, error) {
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, fmt.Errorf("emulator: %w; scripts/emulator builds the library", err)
+	}
+	l := &Library{handle: handle, kernels: map[string]uint32{}}
+	var count func() uint32
+	var name func(uint32) string
+	for symbol, f := range map[string]any{
+		"msl_kernel_count": &count, "msl_kernel_name": &name,
+		"msl_alloc": &l.alloc, "msl_free": &l.free, "msl_run_list": &l.run,
+	} {
+		address, err := purego.Dlsym(handle, symbol)
+		if err != nil {
+			return nil, fmt.Errorf("emulator: %s is no library of kernels: %w", path, err)
+		}
+		purego.RegisterFunc(f, address)
+	}
+	for i := range count() {
+		l.kernels[name(i)] = i
+	}
+	return l, nil
+}
+
+// Has implements Machine.
+func (l *Library) Has(kernel string) bool {
+	_, ok := l.kernels[kernel]
+	return ok
+}
+
+// Alloc implements Machine.
+func (l *Library) Alloc(size int) (*Buffer, error) {
+	p := l.alloc(uintptr(size))
+	if p == nil {
+		return nil, fmt.Errorf("emulator: no memory for a buffer of %d bytes", size)
+	}
+	return &Buffer{Bytes: unsafe.Slice((*byte)(p), size)}, nil
+}
+
+// Free implements Machine.
+func (l *Library) Free(b *Buffer) {
+	if b.Bytes != nil {
+		l.free(unsafe.Pointer(unsafe.SliceData(b.Bytes)))
+		b.Bytes = nil
+	}
+}
+
+// Run implements Machine.
+func (l *Library) Run(launches []Launch, how Schedule) error {
+	if len(launches) == 0 {
+		return nil
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	list := make([]launch, len(launches))
+	for i, d := range launches {
+		index, ok := l.kernels[d.Kernel]
+		if !ok {
+			return &Fault{i, d.Kernel, "the library has no such kernel"}
+		}
+		list[i] = launch{kernel: index, groups: d.Groups, threads: d.Threads, shared: d.Shared}
+		if d.Barrier {
+			list[i].barrier = 1
+		}
+		for _, b := range d.Bound {
+			p, n := b.address()
+			if b.Buffer == nil {
+				pin.Pin(p)
+			}
+			list[i].buf[b.Slot], list[i].len[b.Slot] = p, n
+		}
+	}
+	r := &run{workers: uint32(how.Workers), order: how.Order}
+	if l.run(&list[0], uint32(len(list)), r) == 0 {
+		return nil
+	}
+	message, _, _ := bytes.Cut(r.message[:], []byte{0})
+	return &Fault{int(r.failed), launches[r.failed].Kernel, string(message)}
+}
+
+// Close implements Machine.
+func (l *Library) Close() error { return purego.Dlclose(l.handle) }

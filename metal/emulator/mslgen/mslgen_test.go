@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What Apple's compiler rejects must be rejected here, by mslgen or by the type
+// check, and with a message that says why.
+func TestRejects(t *testing.T) {
+	const head = "#include <metal_stdlib>\nusing namespace metal;\n"
+	in := func(body string) string {
+		return "kernel void k(device float* x [[buffer(0)]], constant float& c [[buffer(1)]], uint t [[thread_position_in_grid]]) {\n" + body + "\n}\n"
+	}
+	cases := []struct{ name, src, want string }{
+		{"function constant", "constant bool f [[function_constant(0)]];\n" + in("x[t] = f ? 1.0f : c;"), "function constants"},
+		{"clean", in("x[t] = c;"), ""},
+		{"clean helper", "struct P { float a; };\ninline float f(device const float* p, P q) { P r = q; return p[0] + r.a; }\n" + in("P q; q.a = c; x[t] = f(x, q);"), ""},
+		{"double", in("double d = 1.0; x[t] = d;"), "no double"},
+		{"recursion", "inline int f(int n) { return n > 0 ? f(n - 1) : 0; }\n" + in("x[t] = float(f(3));"), "recursion"},
+		{"mutual recursion", "int g(int);\ninline int f(int n) { return g(n); }\ninline int g(int n) { return f(n); }\n" + in("x[t] = 0;"), "recursion"},
+		{"new", in("device float* p = new float; x[t] = 0;"), "no new"},
+		{"throw", in("throw 1;"), "no exceptions"},
+		{"virtual", "struct S { virtual void f(); };\n" + in("x[t] = 0;"), "no virtual"},
+		{"std", in("x[t] = std::sqrt(c);"), "standard library"},
+		{"static local", in("static int n = 0; x[t] = float(n++);"), "static"},
+		{"mutable global", "float n = 0;\n" + in("x[t] = n;"), "constant address space"},
+		{"function pointer", "inline float f(float a) { return a; }\n" + in("float (*p)(float) = f; x[t] = p(c);"), "function"},
+		{"lambda", in("auto f = [&](float a) { return a; }; x[t] = f(c);"), "no lambdas"},
+		{"parameter space", "inline float f(const float* p) { return p[0]; }\n" + in("x[t] = 0;"), "needs an address space"},
+		{"local pointer space", in("float* p = x; x[t] = p[0];"), "needs an address space"},
+		{"member pointer space", "struct S { float* p; };\n" + in("x[t] = 0;"), "no address space"},
+		{"device to threadgroup", in("threadgroup float* p = x; x[t] = p[0];"), "cannot initialize"},
+		{"cast across spaces", in("threadgroup float b[4]; device float* p = (device float*)b; x[t] = p[0];"), "address space"},
+		{"thread to device", in("float y = 0; device float* p = &y; x[t] = p[0];"), "cannot initialize"},
+		{"write to constant", in("c = 1;"), "not assignable"},
+		{"template space", "template <typename T> inline T f(device const T* p) { return p[0]; }\n" + in("threadgroup float b[4]; x[t] = f(b);"), "no matching function"},
+		{"implicit narrowing", in("half h = c; x[t] = float(h);"), "implicit conversion"},
+		{"implicit bfloat", in("bfloat h = c; x[t] = float(h);"), "implicit conversion"},
+		{"bfloat literal", in("bfloat h = 0.0f; x[t] = float(h);"), "implicit conversion to bfloat"},
+		{"bfloat integer", in("bfloat h = 1; x[t] = float(h);"), "implicit conversion to bfloat"},
+		{"bfloat return", "inline bfloat f(float a) { return a; }\n" + in("x[t] = float(f(c));"), "implicit conversion"},
+		{"bfloat explicit", in("bfloat h = bfloat(0.0f); bfloat g = bfloat(c); x[t] = float(h) + g; x[t] = float(h * g);"), ""},
+		{"vector size", in("float2 v = float2(c, c, c); x[t] = v.x;"), "number of components"},
+		{"mixed min", in("x[t] = float(min(t, 3));"), "no matching function"},
+		{"threadgroup in helper", "inline void f() { threadgroup float b[4]; }\n" + in("x[t] = 0;"), "threadgroup variables belong"},
+		{"threadgroup in branch", in("if (t == 0) { threadgroup float b[4]; b[0] = 1; }"), "threadgroup variables belong"},
+		{"newer C++", "template <int N> inline float f(float a) { if constexpr (N == 1) return a; else return 2 * a; }\n" + in("x[t] = f<1>(c);"), "before C++17"},
+		{"slot twice", "kernel void k(device float* x [[buffer(0)]], device float* y [[buffer(0)]], uint t [[thread_position_in_grid]]) { x[t] = y[t]; }\n", "used twice"},
+		{"no attribute", "kernel void k(device float* x) { x[0] = 0; }\n", "exactly one attribute"},
+		{"unknown builtin", "kernel void k(device float* x [[buffer(0)]], uint t [[thread_id]]) { x[t] = 0; }\n", "unknown attribute"},
+		{"mixed widths", "kernel void k(device float* x [[buffer(0)]], uint t [[thread_position_in_grid]], uint3 n [[threads_per_threadgroup]]) { x[t] = float(n.x); }\n", "one width"},
+	}
+	if _, err := exec.LookPath("clang-19"); err != nil {
+		t.Skip("the type pass needs clang-19; scripts/emulator installs it")
+	}
+	dir := t.TempDir()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			src, out := filepath.Join(dir, "k.metal"), filepath.Join(dir, "k.cpp")
+			if err := os.WriteFile(src, []byte(head+c.src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := translate("check", src, out); err != nil {
+				got = err.Error()
+			} else {
+				cmd := exec.Command("sh", "shim/typecheck", out)
+				cmd.Dir = ".."
+				if b, err := cmd.CombinedOutput(); err != nil {
+					got = string(b) + err.Error()
+				}
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("want %q, got %q", c.want, got)
+			}
+		})
+	}
+}
