@@ -207,6 +207,12 @@ func newResponse(model string, c *responsesRequest, r completion.Request) *respo
 	return b
 }
 
+// repeatNothing takes out what people wrote: an error ends up in logs of other
+// people's apps.
+func (b *responseBody) repeatNothing() {
+	b.Instructions, b.User, b.Metadata, b.Tools = nil, nil, json.RawMessage("{}"), []responsesTool{}
+}
+
 // finish returns the response with its answer.
 func (b *responseBody) finish(a *answer) *responseBody {
 	done := *b

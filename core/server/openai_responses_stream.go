@@ -143,5 +143,6 @@ func (v *responsesVoice) fail(out *eventWriter, e *apiError) {
 	v.send(out, "error", responsesEvent{Code: e.code, Message: e.message, Param: filled(e.param)})
 	r := *v.response
 	r.Status, r.Error = failed, &responseError{e.code, e.message}
+	r.repeatNothing()
 	v.send(out, "response.failed", responsesEvent{Response: &r})
 }
