@@ -19,20 +19,32 @@ func (c *kvCache) pageBytes() int {
 	return 2 * c.heads * pageTokens * c.dim * c.rounding.cell()
 }
 
-// grow makes room for tokens tokens.
+// grow makes room for tokens tokens. On error the cache is as it was, or larger.
 func (c *kvCache) grow(tokens int) error {
 	for len(c.pages)*pageTokens < tokens {
 		row := make([]region, c.layers)
-		c.pages = append(c.pages, row)
 		for i := range row {
 			r, err := newRegion(c.pageBytes())
 			if err != nil {
+				freeAll(row)
 				return err
 			}
 			row[i] = r
 		}
+		c.pages = append(c.pages, row)
 	}
 	return nil
+}
+
+// freeAll frees regions and returns the first error.
+func freeAll(row []region) error {
+	var first error
+	for i := range row {
+		if err := row[i].free(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 // cut forgets all but the first tokens and gives back the pages behind them.
@@ -41,10 +53,8 @@ func (c *kvCache) cut(tokens int) error {
 	keep := (c.tokens + pageTokens - 1) / pageTokens
 	var first error
 	for _, row := range c.pages[keep:] {
-		for i := range row {
-			if err := row[i].free(); err != nil && first == nil {
-				first = err
-			}
+		if err := freeAll(row); err != nil && first == nil {
+			first = err
 		}
 	}
 	c.pages = c.pages[:keep]

@@ -88,7 +88,11 @@ func (p *pass) block(layer int, run func()) {
 		if !ok {
 			panic(e)
 		}
-		p.err = fmt.Errorf("cpu: layer %d: memory of a weight can't be read, is its file whole? %w", layer, fault)
+		where := "embedding or head"
+		if layer >= 0 {
+			where = fmt.Sprint("layer ", layer)
+		}
+		p.err = fmt.Errorf("cpu: %s: a mapped weight can't be read, is its file whole? %w", where, fault)
 	}()
 	run()
 }
