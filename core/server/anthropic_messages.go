@@ -87,7 +87,7 @@ func anthropicMessagesField() Field {
 		{values: []string{"user"}, fields: content(user)},
 		{values: []string{"assistant"}, fields: content(assistant)},
 		{values: []string{"system"}, fields: content(textBlock())},
-	}}}, Note: "a conversation that ends with the user; going on with the assistant's own words is a 400. A system message is one more text of system, and a 400 after the start"}
+	}}}, Note: "a conversation of texts that ends with the user: images and documents are a 400; going on with the assistant's own words is a 400. A system message is one more text of system, and a 400 after the start"}
 }
 
 // billing begins the text by which Claude Code tells Anthropic whom to bill. It

@@ -167,7 +167,8 @@ func (s *server) capabilities(w http.ResponseWriter, r *http.Request) {
 }
 
 // Tables returns the README's account of the API in Markdown: the endpoints,
-// then the fields of each.
+// then the fields of each. What is within messages and tools is left to
+// GET /v1/capabilities.
 func Tables() string {
 	var b strings.Builder
 	b.WriteString("| endpoint | what it does |\n| --- | --- |\n")
@@ -186,6 +187,9 @@ func Tables() string {
 func writeTable(b *strings.Builder, all []Line) {
 	b.WriteString("| field | | values | |\n| --- | --- | --- | --- |\n")
 	for _, l := range all {
+		if strings.Contains(l.Name, "[") {
+			continue
+		}
 		support := string(l.Support)
 		if l.Required {
 			support += ", required"

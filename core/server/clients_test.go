@@ -165,6 +165,52 @@ func TestStreamsAreWholeCharacters(t *testing.T) {
 	}
 }
 
+// TestFloodIsSentAsItComes: events that come faster than they are written go
+// out in batches, not all at the end.
+func TestFloodIsSentAsItComes(t *testing.T) {
+	read := make(chan struct{})
+	f := &fake{}
+	url := testServer(t, f, func(o *Options) {
+		o.Start = func(ctx context.Context, _ completion.Request) (Stream, error) {
+			return &floodStream{ctx: ctx, read: read}, nil
+		}
+	})
+	request, _ := http.NewRequest("POST", url+"/v1/chat/completions", strings.NewReader(helloWith(`"stream":true`)))
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadFull(response.Body, make([]byte, 4*maxBatch)); err != nil {
+		t.Fatal(err)
+	}
+	close(read) // the stream goes on until this much was read
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// floodStream speaks without a pause until it was read.
+type floodStream struct {
+	ctx  context.Context
+	read chan struct{}
+}
+
+func (s *floodStream) Prompt() []int32 { return fakePrompt }
+func (s *floodStream) Close()          {}
+
+func (s *floodStream) Next() (completion.Event, error) {
+	select {
+	case <-s.read:
+		return done(completion.ReasonStop, 1).event, nil
+	case <-s.ctx.Done():
+		return completion.Event{}, s.ctx.Err()
+	default:
+		return completion.Event{Kind: completion.Content, Text: "word "}, nil
+	}
+}
+
 // TestHeadersComeAtOnce reads them before the first event is there.
 func TestHeadersComeAtOnce(t *testing.T) {
 	release := make(chan struct{})

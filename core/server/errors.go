@@ -102,14 +102,13 @@ func errorOf(err error) *apiError {
 	return e
 }
 
+// contextLength has the phrases by which clients know this error: they cut or
+// compact a conversation then.
 func contextLength(e *engine.ContextError) *apiError {
-	out := badField("context_length_exceeded", "", "")
 	if e.MaxTokens > 0 && e.Prompt < e.Limit {
-		out.message = fmt.Sprintf("the maximum context length is %d tokens; the prompt has %d and the completion was to have up to %d", e.Limit, e.Prompt, e.MaxTokens)
-	} else {
-		out.message = fmt.Sprintf("the maximum context length is %d tokens; the prompt has %d and leaves no room for a completion", e.Limit, e.Prompt)
+		return badField("context_length_exceeded", "", "this model's maximum context length is %d tokens; the prompt has %d and the completion was to have up to %d", e.Limit, e.Prompt, e.MaxTokens)
 	}
-	return out
+	return badField("context_length_exceeded", "", "prompt is too long: this model's maximum context length is %d tokens; the prompt has %d, which leaves no room for a completion", e.Limit, e.Prompt)
 }
 
 // body returns the error object of the API that path belongs to.

@@ -165,31 +165,37 @@ func (f *follower) follow(ctx context.Context, cancel func(), streams []Stream) 
 			stream.Close()
 		}
 	}()
+	return f.listen(ctx, steps, len(streams))
+}
 
+// listen takes the steps of so many choices, with signs of life between them.
+func (f *follower) listen(ctx context.Context, steps <-chan step, choices int) error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	for left := len(streams); left > 0; {
+	for choices > 0 {
 		select {
 		case st := <-steps:
 			if st.err != nil {
 				return endedBy(ctx, st.err)
 			}
 			if st.event.Kind == completion.Done {
-				left--
+				choices--
 			}
 			f.take(st)
-			if f.out != nil && len(steps) == 0 {
-				f.out.flush()
+			if len(steps) > 0 && !f.out.full() {
+				continue // they go out together
 			}
 		case <-beat.C:
 			if f.out != nil {
 				f.job.voice.beat(f.out)
-				f.out.flush()
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if f.out != nil && f.out.err != nil {
+		if f.out == nil {
+			continue
+		}
+		if f.out.flush(); f.out.err != nil {
 			return context.Canceled // the client has gone
 		}
 	}

@@ -83,7 +83,7 @@ func messagesField() Field {
 			{Name: "name", Takes: text{}, Note: "must be the called function's"},
 		}},
 		{values: []string{"function"}, refused: "use the role tool"},
-	}}}, Note: "a conversation"}
+	}}}, Note: "a conversation of texts: images, audio, files and names are a 400"}
 }
 
 func toolCallsField() Field {

@@ -41,7 +41,7 @@ const includeLogProbs = "message.output_text.logprobs"
 var responsesFields = join(
 	object{
 		modelField(),
-		{Name: "input", Required: true, Takes: either{text{}, list{of: inputItem, min: 1}}, Note: "a user's text, or items; nothing is kept, so each request has the whole conversation"},
+		{Name: "input", Required: true, Takes: either{text{}, list{of: inputItem, min: 1}}, Note: "a user's text, or items; nothing is kept, so each request has the whole conversation. Images, audio and files are a 400"},
 		{Name: "instructions", Takes: text{}, Note: "the first system message"},
 		{Name: "max_output_tokens", Takes: integer{1, math.MaxInt32}, Note: "thinking counts. None runs to the end of the context"},
 		{Name: "reasoning", Takes: object{

@@ -46,7 +46,7 @@ func isTokenID(name string) bool {
 // does not.
 func (p *samplingParams) given() bool {
 	return p.Temperature != nil || p.TopP != nil || p.TopK != nil || p.MinP != nil ||
-		p.PresencePenalty != nil || p.FrequencyPenalty != nil || p.RepetitionPenalty != nil || p.LogitBias != nil
+		p.PresencePenalty != nil || p.FrequencyPenalty != nil || p.RepetitionPenalty != nil || len(p.LogitBias) > 0
 }
 
 // sampling returns how tokens of one choice are chosen. A request that says

@@ -51,6 +51,12 @@ func (e *eventWriter) done() { e.buf.WriteString("data: [DONE]\n\n") }
 // comment adds a line that clients skip.
 func (e *eventWriter) comment(s string) { e.buf.WriteString(": " + s + "\n\n") }
 
+// maxBatch is how many bytes of events go out at once, where they come faster
+// than they are written.
+const maxBatch = 16 << 10
+
+func (e *eventWriter) full() bool { return e != nil && e.buf.Len() >= maxBatch }
+
 // flush sends what was added. A client that leaves it unread for too long
 // counts as gone.
 func (e *eventWriter) flush() {
