@@ -54,7 +54,7 @@ func newDoctor() *cobra.Command {
 	}
 	d.modelFlags(cmd)
 	d.engineFlags(cmd)
-	cmd.Flags().IntVar(&d.port, "port", defaultPort, "port that calla serve would take")
+	bind(cmd.Flags(), "port", &d.port)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
 	return cmd
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	"calla/bundle/demo"
 	"calla/core/backend"
@@ -108,7 +107,7 @@ func (s *settings) engineOptions(o *opened, log *slog.Logger) (engine.Options, e
 		PrefillChunk: s.prefillChunk,
 		Queue:        s.queue,
 		CacheEntries: s.cacheEntries,
-		IdleUnload:   time.Duration(s.idleUnload),
+		IdleUnload:   s.idleUnload,
 		Log:          log,
 	}
 	longest := o.checkpoint.Config().MaxPositions

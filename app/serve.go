@@ -16,9 +16,6 @@ import (
 	"calla/core/server"
 )
 
-// defaultPort is Calla's, unless another program has it.
-const defaultPort = 11535
-
 // drainTime is how long requests that run may finish after Ctrl-C.
 const drainTime = 5 * time.Second
 
@@ -46,11 +43,11 @@ func newServe() *cobra.Command {
 	s.modelFlags(cmd)
 	s.engineFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.host, "host", "localhost", "address to listen at; localhost is both 127.0.0.1 and ::1")
-	f.IntVar(&s.port, "port", defaultPort, "port to listen at; 0 takes a free one")
-	f.StringVar(&s.keyFile, "key-file", "", "file with the key that requests must carry, readable by its owner alone")
-	f.StringSliceVar(&s.hosts, "allow-host", nil, "further names by which requests may call this server")
-	f.StringSliceVar(&s.origins, "allow-origin", nil, "web pages that may call, such as https://example.org")
+	bind(f, "host", &s.host)
+	bind(f, "port", &s.port)
+	bind(f, "key-file", &s.keyFile)
+	bind(f, "allow-host", &s.hosts)
+	bind(f, "allow-origin", &s.origins)
 	return cmd
 }
 

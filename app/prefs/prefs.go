@@ -25,7 +25,7 @@ type Preference struct {
 // List has every preference, in the order of the file.
 var List = []Preference{
 	{Key: "max-seq", Default: "0", Check: whole(0, 1<<20),
-		Help: "most tokens of prompt and completion together; 0 is the model's, at most 65536"},
+		Help: "most tokens of prompt and completion together; 0 takes the model's, at most 32768"},
 	{Key: "cache-entries", Default: "2", Check: whole(0, 64),
 		Help: "conversations whose evaluated prompts are kept"},
 	{Key: "idle-unload", Default: "30m0s", Check: idle,

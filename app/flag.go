@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"calla/app/prefs"
+)
+
+// flagOf is the flag of a preference: name, default, check and help text are
+// those of the list.
+type flagOf struct {
+	prefs.Preference
+	value string
+	given bool
+	set   func(string)
+	kind  string
+}
+
+// bind adds the flag of a preference, which puts its value into target: an
+// *int, *string, *time.Duration or *[]string.
+func bind(f *pflag.FlagSet, key string, target any) {
+	v := &flagOf{Preference: prefs.Must(key)}
+	switch t := target.(type) {
+	case *int:
+		v.kind, v.set = "int", func(s string) { *t, _ = strconv.Atoi(s) }
+	case *string:
+		v.kind, v.set = "string", func(s string) { *t = s }
+	case *time.Duration:
+		v.kind, v.set = "duration", func(s string) { *t, _ = prefs.Idle(s) }
+	case *[]string:
+		v.kind, v.set = "strings", func(s string) { *t = prefs.Split(s) }
+	default:
+		panic(fmt.Sprintf("flag %s for a %T", key, target))
+	}
+	v.value = v.Default
+	v.set(v.Default)
+	f.Var(v, key, v.Help)
+}
+
+func (v *flagOf) String() string { return v.value }
+
+func (v *flagOf) Type() string { return v.kind }
+
+// Set takes a value that passes the preference's check. Several of one flag
+// with several values are taken together.
+func (v *flagOf) Set(s string) error {
+	if err := v.Check(s); err != nil {
+		return err
+	}
+	if v.kind == "strings" && v.given {
+		s = v.value + "," + s
+	}
+	v.value, v.given = s, true
+	v.set(s)
+	return nil
+}
