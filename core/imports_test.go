@@ -52,10 +52,14 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang": {"core/server"},
 	"github.com/spf13/cobra":              {"app"},
 	"github.com/spf13/pflag":              {"app"},
+	"github.com/vbauerster/mpb":           {"app"},
 	"go.uber.org/goleak":                  {inTests},
+	"golang.org/x/net":                    {"core/download"},
+	"golang.org/x/sync":                   {"core/download"},
 	"golang.org/x/sys":                    {"core/checkpoint", "core/cpu", "app"},
 	"golang.org/x/term":                   {"app"},
 	"golang.org/x/text":                   {"core/tokenizer"},
+	"golang.org/x/time":                   {"core/download"},
 }
 
 const inTests = "tests"

@@ -1,0 +1,6 @@
+package download
+
+import "syscall"
+
+// blockSize returns the unit of s's counts of blocks.
+func blockSize(s *syscall.Statfs_t) int64 { return int64(s.Bsize) }

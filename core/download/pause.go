@@ -1,0 +1,64 @@
+package download
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// ErrIdle is the error of Pause where no pull runs.
+var ErrIdle = errors.New("no pull runs there")
+
+// Pause holds up the pull that works on a folder, in whatever process, until
+// Resume or the next Pull. It takes about as long as there is between two
+// events.
+func (s Store) Pause(folder string) error {
+	folder, err := canonical(folder)
+	if err != nil {
+		return fmt.Errorf("download: pause: %w", err)
+	}
+	release, err := lockFolder(folder)
+	if err == nil {
+		release()
+		err = ErrIdle
+	}
+	if !errors.Is(err, ErrBusy) {
+		return fmt.Errorf("download: pause: %w", err)
+	}
+	if err := os.WriteFile(s.pauseMark(folder), nil, 0o666); err != nil {
+		return fmt.Errorf("download: pause: %w", err)
+	}
+	return nil
+}
+
+// Resume lets a paused pull go on. Where nothing is paused it does nothing.
+func (s Store) Resume(folder string) error {
+	folder, err := canonical(folder)
+	if err != nil {
+		return fmt.Errorf("download: resume: %w", err)
+	}
+	if err := os.Remove(s.pauseMark(folder)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("download: resume: %w", err)
+	}
+	return nil
+}
+
+// pauseMark is a file that is there while a folder's pull is to hold still.
+func (s Store) pauseMark(folder string) string { return s.path(folder, ".paused") }
+
+// obeyPause returns a function that looks for the mark and does as it says. It
+// leaves alone who paused the throttle itself.
+func (w *work) obeyPause() func() {
+	obeyed := false
+	return func() {
+		switch marked := !absent(w.Store.pauseMark(w.folder)); {
+		case marked && !obeyed:
+			w.Throttle.Pause()
+			obeyed = true
+		case !marked && obeyed:
+			w.Throttle.Resume()
+			obeyed = false
+		}
+	}
+}

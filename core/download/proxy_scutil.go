@@ -1,0 +1,77 @@
+package download
+
+import (
+	"net"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+var (
+	scutilValue = regexp.MustCompile(`^\s*(\w+) : (.*)$`)
+	scutilItem  = regexp.MustCompile(`^\s*\d+ : (.*)$`)
+)
+
+// parseScutil reads what scutil --proxy prints: a dictionary of settings, one of
+// which is an array of the hosts that need no proxy. A proxy that a script
+// chooses (ProxyAutoConfigURLString) is not known from it.
+func parseScutil(text string) proxySettings {
+	values := map[string]string{}
+	var exceptions []string
+	inArray := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch m := scutilItem.FindStringSubmatch(line); {
+		case strings.HasSuffix(line, "<array> {"):
+			inArray = strings.HasPrefix(strings.TrimSpace(line), "ExceptionsList ")
+		case strings.TrimSpace(line) == "}":
+			inArray = false
+		case inArray && m != nil:
+			exceptions = append(exceptions, noProxy(m[1]))
+		default:
+			if m := scutilValue.FindStringSubmatch(line); m != nil {
+				values[m[1]] = m[2]
+			}
+		}
+	}
+	c := proxySettings{
+		Config:    httpproxy.Config{NoProxy: strings.Join(exceptions, ",")},
+		plainFree: values["ExcludeSimpleHostnames"] == "1",
+	}
+	proxy := func(kind, scheme string) string {
+		host, port := values[kind+"Proxy"], values[kind+"Port"]
+		if values[kind+"Enable"] != "1" || host == "" {
+			return ""
+		}
+		if port == "" || port == "0" {
+			return scheme + "://" + host
+		}
+		return scheme + "://" + net.JoinHostPort(host, port)
+	}
+	c.HTTPProxy, c.HTTPSProxy = proxy("HTTP", "http"), proxy("HTTPS", "http")
+	if socks := proxy("SOCKS", "socks5"); socks != "" {
+		if c.HTTPProxy == "" {
+			c.HTTPProxy = socks
+		}
+		if c.HTTPSProxy == "" {
+			c.HTTPSProxy = socks
+		}
+	}
+	return c
+}
+
+// noProxy translates an exception of the Mac's, such as *.local or 169.254/16,
+// to the form of NO_PROXY: .local, 169.254.0.0/16.
+func noProxy(exception string) string {
+	if name, ok := strings.CutPrefix(exception, "*"); ok {
+		return name
+	}
+	if address, bits, ok := strings.Cut(exception, "/"); ok {
+		for strings.Count(address, ".") < 3 && !strings.Contains(address, ":") {
+			address += ".0"
+		}
+		return address + "/" + bits
+	}
+	return exception
+}

@@ -1,0 +1,195 @@
+package download
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"calla/core/download/hubtest"
+)
+
+// testPiece is short, so that small files have many pieces. It is no multiple of
+// a digest's block, so that states have a rest in them.
+const testPiece = 10_007
+
+// quick is patience for tests.
+var quick = patience{
+	first: time.Millisecond, most: 5 * time.Millisecond, attempts: 6, enough: 1,
+	stall: 300 * time.Millisecond, trickle: 1 << 10,
+}
+
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // net/http's servers tell of connections that tests cut
+	os.Exit(m.Run())
+}
+
+// twin is a small repository of the pinned one's shape: small files, pinned in
+// both ways, and shards.
+func twin() []hubtest.File {
+	return []hubtest.File{
+		{Name: "config.json", Content: []byte(`{"model_type": "twin"}`)},
+		{Name: "generation_config.json", Content: hubtest.Random(1, 202), ByGit: true},
+		{Name: "tokenizer.json", Content: hubtest.Random(2, 3*testPiece), ByGit: true},
+		{Name: "model-00001-of-00002.safetensors", Content: hubtest.Random(3, 20*testPiece+1)},
+		{Name: "model-00002-of-00002.safetensors", Content: hubtest.Random(4, 17*testPiece-1)},
+	}
+}
+
+const shard1, shard2 = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+
+// bench is a pull's surroundings in a test.
+type site struct {
+	t   testing.TB
+	hub *hubtest.Hub
+	Options
+
+	mu     sync.Mutex
+	events []Event
+}
+
+func newSite(t testing.TB, files ...hubtest.File) *site {
+	if len(files) == 0 {
+		files = twin()
+	}
+	s := &site{t: t, hub: hubtest.New(t, files...)}
+	root := t.TempDir()
+	s.Options = Options{
+		Manifest: manifestOf(t, s.hub), Store: NewStore(filepath.Join(root, "data")), Folder: filepath.Join(root, "model"),
+		Endpoint: s.hub.URL, Connections: 3, patience: quick, piece: testPiece,
+		Progress: func(e Event) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = append(s.events, e)
+		},
+	}
+	return s
+}
+
+func manifestOf(t testing.TB, h *hubtest.Hub) Manifest {
+	t.Helper()
+	m, err := ParseManifest(bytes.NewReader(h.Manifest()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// pull pulls, or fails the test.
+func (s *site) pull() *Receipt {
+	s.t.Helper()
+	r, err := Pull(context.Background(), s.Options)
+	if err != nil {
+		s.t.Fatalf("Pull: %v", err)
+	}
+	s.complete()
+	return r
+}
+
+// complete checks that all files are there as the server has them, and nothing
+// else.
+func (s *site) complete() {
+	s.t.Helper()
+	want := map[string][]byte{}
+	for _, f := range s.contents() {
+		want[f.Name] = f.Content
+	}
+	for name, content := range want {
+		got, err := os.ReadFile(filepath.Join(s.Folder, name))
+		if err != nil || !bytes.Equal(got, content) {
+			s.t.Errorf("%s: %d bytes, error %v; want the server's %d", name, len(got), err, len(content))
+		}
+	}
+	for _, name := range s.list() {
+		if want[name] == nil {
+			s.t.Errorf("%s is left in the folder", name)
+		}
+	}
+	if r, err := s.Store.Receipt(s.Folder); err != nil || !r.Complete(s.Manifest) || r.Check() != nil {
+		s.t.Errorf("the receipt is not of a complete folder: %v", err)
+	}
+}
+
+// provedOnly checks that whatever has a final name is as the server has it.
+func (s *site) provedOnly() {
+	s.t.Helper()
+	for _, f := range s.contents() {
+		got, err := os.ReadFile(filepath.Join(s.Folder, f.Name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || !bytes.Equal(got, f.Content) {
+			s.t.Errorf("%s has its final name with %d bytes that are wrong (error %v)", f.Name, len(got), err)
+		}
+	}
+}
+
+func (s *site) contents() []hubtest.File { return s.hub.Files() }
+
+// list returns the names in the folder.
+func (s *site) list() []string {
+	s.t.Helper()
+	entries, err := os.ReadDir(s.Folder)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// fetched returns the bytes that the server was asked for since Forget, by file,
+// those of probes not counted.
+func (s *site) asked(name string) (ranges []string) {
+	for _, r := range s.hub.Requests() {
+		if strings.HasSuffix(r.Path, "/"+name) && r.Range != "bytes=0-0" {
+			ranges = append(ranges, r.Range)
+		}
+	}
+	return ranges
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.Folder, name) }
+
+func (s *site) stages() (stages []Stage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		if len(stages) == 0 || stages[len(stages)-1] != e.Stage {
+			stages = append(stages, e.Stage)
+		}
+	}
+	return stages
+}
+
+func TestPull(t *testing.T) {
+	s := newSite(t)
+	r := s.pull()
+	for _, p := range r.Files {
+		if p.Origin != Fetched {
+			t.Errorf("%s: origin %s, want %s", p.Name, p.Origin, Fetched)
+		}
+	}
+	s.hub.Forget()
+	s.pull()
+	if got := s.hub.Requests(); len(got) > 0 {
+		t.Errorf("a second pull made %d requests, want none: %v", len(got), got)
+	}
+	if !slices.Contains(s.stages(), StageFetch) || s.events[len(s.events)-1].Stage != StageDone {
+		t.Errorf("stages %v, want fetching and at last done", s.stages())
+	}
+	if got, err := s.Store.Locate(s.Manifest); err != nil || got != r.Folder {
+		t.Errorf("Locate = %q, %v, want %q", got, err, r.Folder)
+	}
+}
