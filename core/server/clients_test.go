@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,7 @@ func TestClientGoesAway(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for f.admitted() < 2 {
+			for len(f.started()) < 2 {
 				time.Sleep(time.Millisecond)
 			}
 			if tt.half {
@@ -61,7 +62,7 @@ func TestClientGoesAway(t *testing.T) {
 			} else {
 				conn.Close()
 			}
-			for i, s := range f.streams {
+			for i, s := range f.started() {
 				select {
 				case <-s.closed:
 				case <-time.After(10 * time.Second):
@@ -70,6 +71,9 @@ func TestClientGoesAway(t *testing.T) {
 				if s.ctx.Err() == nil {
 					t.Errorf("choice %d was not cancelled", i)
 				}
+				if s.overlap.Load() {
+					t.Errorf("choice %d was closed while its next event was awaited", i)
+				}
 			}
 			f.play = always(say("next"))
 			if r := post(t, url+"/v1/chat/completions", hello); r.status != 200 {
@@ -77,12 +81,6 @@ func TestClientGoesAway(t *testing.T) {
 			}
 		})
 	}
-}
-
-func (f *fake) admitted() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.streams)
 }
 
 // scripted makes an answer of its own for each prompt, in pieces that cut
@@ -165,51 +163,41 @@ func TestStreamsAreWholeCharacters(t *testing.T) {
 	}
 }
 
-// TestFloodIsSentAsItComes: events that come faster than they are written go
-// out in batches, not all at the end.
-func TestFloodIsSentAsItComes(t *testing.T) {
-	read := make(chan struct{})
-	f := &fake{}
-	url := testServer(t, f, func(o *Options) {
-		o.Start = func(ctx context.Context, _ completion.Request) (Stream, error) {
-			return &floodStream{ctx: ctx, read: read}, nil
-		}
-	})
-	request, _ := http.NewRequest("POST", url+"/v1/chat/completions", strings.NewReader(helloWith(`"stream":true`)))
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.ReadFull(response.Body, make([]byte, 4*maxBatch)); err != nil {
-		t.Fatal(err)
-	}
-	close(read) // the stream goes on until this much was read
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Fatal(err)
+// TestBatches: events that are there already go out together, up to a size.
+func TestBatches(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		size, want int // bytes of each event's text; flushes
+	}{
+		{"small ones", 10, 1},
+		{"large ones", maxBatch / 4, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const events = 12
+			steps := make(chan step, events+1)
+			for range events {
+				steps <- step{event: completion.Event{Kind: completion.Content, Text: strings.Repeat("x", tt.size)}}
+			}
+			steps <- step{event: done(completion.ReasonStop, events).event}
+			w := &flushes{ResponseRecorder: httptest.NewRecorder()}
+			f := follower{job: &job{voice: &chatVoice{}}, out: openEvents(w), answers: []*answer{{}}}
+			w.n = 0
+			if err := f.listen(t.Context(), steps, 1); err != nil {
+				t.Fatal(err)
+			}
+			if w.n != tt.want {
+				t.Errorf("%d flushes, want %d", w.n, tt.want)
+			}
+		})
 	}
 }
 
-// floodStream speaks without a pause until it was read.
-type floodStream struct {
-	ctx  context.Context
-	read chan struct{}
+type flushes struct {
+	*httptest.ResponseRecorder
+	n int
 }
 
-func (s *floodStream) Prompt() []int32 { return fakePrompt }
-func (s *floodStream) Close()          {}
-
-func (s *floodStream) Next() (completion.Event, error) {
-	select {
-	case <-s.read:
-		return done(completion.ReasonStop, 1).event, nil
-	case <-s.ctx.Done():
-		return completion.Event{}, s.ctx.Err()
-	default:
-		return completion.Event{Kind: completion.Content, Text: "word "}, nil
-	}
-}
+func (f *flushes) Flush() { f.n++ }
 
 // TestHeadersComeAtOnce reads them before the first event is there.
 func TestHeadersComeAtOnce(t *testing.T) {
@@ -217,7 +205,7 @@ func TestHeadersComeAtOnce(t *testing.T) {
 	f := &fake{}
 	url := testServer(t, f, func(o *Options) {
 		o.Start = func(ctx context.Context, _ completion.Request) (Stream, error) {
-			return &gatedStream{fakeStream{ctx: ctx, moments: say("x"), closed: make(chan struct{})}, release}, nil
+			return &gatedStream{&fakeStream{ctx: ctx, moments: say("x"), closed: make(chan struct{})}, release}, nil
 		}
 	})
 	for _, path := range []string{"/v1/chat/completions", "/v1/messages"} {
@@ -243,7 +231,7 @@ func TestHeadersComeAtOnce(t *testing.T) {
 
 // gatedStream gives its first event when it is told to.
 type gatedStream struct {
-	fakeStream
+	*fakeStream
 	gate chan struct{}
 }
 

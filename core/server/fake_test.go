@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -67,18 +69,34 @@ func (f *fake) last(t *testing.T) completion.Request {
 	return f.requests[len(f.requests)-1]
 }
 
+// started returns the streams that were admitted so far.
+func (f *fake) started() []*fakeStream {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.streams)
+}
+
 type fakeStream struct {
 	ctx     context.Context
 	moments []moment
 	once    sync.Once
 	closed  chan struct{}
+	busy    atomic.Bool // in Next
+	overlap atomic.Bool // closed while in Next
 }
 
 func (s *fakeStream) Prompt() []int32 { return fakePrompt }
 
-func (s *fakeStream) Close() { s.once.Do(func() { close(s.closed) }) }
+func (s *fakeStream) Close() {
+	if s.busy.Load() {
+		s.overlap.Store(true)
+	}
+	s.once.Do(func() { close(s.closed) })
+}
 
 func (s *fakeStream) Next() (completion.Event, error) {
+	s.busy.Store(true)
+	defer s.busy.Store(false)
 	if err := s.ctx.Err(); err != nil {
 		return completion.Event{}, err
 	}
@@ -93,6 +111,7 @@ func (s *fakeStream) Next() (completion.Event, error) {
 		select {
 		case <-timer.C:
 		case <-s.ctx.Done():
+			time.Sleep(time.Millisecond) // a cancelled step takes a while, too
 			return completion.Event{}, s.ctx.Err()
 		}
 	}

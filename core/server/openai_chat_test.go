@@ -363,7 +363,7 @@ func TestAdmissionIsAllOrNothing(t *testing.T) {
 	if r.status != 503 {
 		t.Fatalf("status %d", r.status)
 	}
-	for i, s := range f.streams {
+	for i, s := range f.started() {
 		select {
 		case <-s.closed:
 		default:

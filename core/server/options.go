@@ -26,6 +26,9 @@ type Stream interface {
 type Options struct {
 	Model   Model
 	Version string // of the program
+	// Instance is repeated in the status, for who started this server and must
+	// tell it from another; empty says nothing.
+	Instance string
 
 	// Start admits a completion. A request that cannot be rendered, does not
 	// fit the context or finds the queue full is refused here, before any

@@ -136,7 +136,7 @@ func TestUnreadStream(t *testing.T) {
 		go io.WriteString(conn, requestOf(helloWith(`"stream":true`)))
 		time.Sleep(writeTime + 2*time.Second)
 		select {
-		case <-f.streams[0].closed:
+		case <-f.started()[0].closed:
 		default:
 			t.Error("the completion is still open")
 		}

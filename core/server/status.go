@@ -52,6 +52,7 @@ type Status struct {
 	Object    string    `json:"object"` // "status"
 	Server    string    `json:"server"` // "calla"
 	Version   string    `json:"version"`
+	Instance  string    `json:"instance,omitempty"` // who started it knows it by this
 	StartedAt time.Time `json:"started_at"`
 	Uptime    float64   `json:"uptime_s"`
 
@@ -154,7 +155,7 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 	e := s.Engine()
 	h := s.healthOf(e)
 	out := Status{
-		Object: "status", Server: serverName, Version: s.Version,
+		Object: "status", Server: serverName, Version: s.Version, Instance: s.Instance,
 		StartedAt: s.started, Uptime: time.Since(s.started).Seconds(),
 		State: e.State, Reason: e.Reason, Progress: h.Progress, LastStep: h.LastStep,
 		Model: s.Model.body(), KeyNeeded: s.Key != "",
