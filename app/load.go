@@ -32,7 +32,7 @@ func (s *settings) open() (*opened, error) {
 	o, err := s.openBare()
 	if err == nil && o.tokenizer == nil {
 		o.Close()
-		return nil, fmt.Errorf("checkpoint %s has no tokenizer.json", o.checkpoint.Name())
+		return nil, modelError{fmt.Errorf("checkpoint %s has no tokenizer.json", o.checkpoint.Name())}
 	}
 	return o, err
 }
@@ -41,18 +41,18 @@ func (s *settings) open() (*opened, error) {
 func (s *settings) openBare() (*opened, error) {
 	device, err := s.openDevice()
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
 	c, err := s.openCheckpoint()
 	if err != nil {
 		device.Close()
-		return nil, err
+		return nil, modelError{err}
 	}
 	o := &opened{checkpoint: c, device: device, demo: s.model == "demo"}
 	o.tokenizer, err = readTokenizer(c)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		o.Close()
-		return nil, err
+		return nil, modelError{err}
 	}
 	return o, nil
 }
@@ -115,7 +115,7 @@ func (s *settings) engineOptions(o *opened, log *slog.Logger) (engine.Options, e
 		e.MaxSeq = min(engine.DefaultMaxSeq, longest)
 	}
 	if e.MaxSeq < 0 || e.MaxSeq > longest {
-		return e, engine.Memory{}, fmt.Errorf("--max-seq is %d, want 1 to %d, the longest context of this model", s.maxSeq, longest)
+		return e, engine.Memory{}, usageError{fmt.Errorf("--max-seq is %d, want 1 to %d, the longest context of this model", s.maxSeq, longest)}
 	}
 	var err error
 	e.Vocab, e.Turn, e.StopTokens, err = completion.EngineOptions(o.tokenizer, o.checkpoint.StopTokens())

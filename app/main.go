@@ -32,7 +32,7 @@ func run() int {
 		return 130 // as shells report a program ended by Ctrl-C
 	}
 	fmt.Fprintln(os.Stderr, "calla:", err)
-	return 1
+	return status(err)
 }
 
 // exitCode ends the program with a status and no further message.
@@ -47,12 +47,18 @@ func newRoot() *cobra.Command {
 		Long: "Calla runs one large language model, Qwen3.6-35B-A3B, on this machine and serves\n" +
 			"it to the programs here through an OpenAI-compatible server on localhost.\n\n" +
 			"Each flag can be given as an environment variable too: --max-seq as CALLA_MAX_SEQ.",
-		Args:              cobra.NoArgs,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return environment(cmd.Flags(), os.LookupEnv) },
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := environment(cmd.Flags(), os.LookupEnv); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newServe(), newChat(), newEval(), newAudit(), newDoctor(), newVersion())
 	return root
 }

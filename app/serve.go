@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"calla/app/supervise"
 	"calla/core/completion"
 	"calla/core/engine"
 	"calla/core/server"
@@ -27,6 +29,9 @@ type serveFlags struct {
 	keyFile string
 	hosts   []string
 	origins []string
+
+	supervised bool
+	parent     *supervise.Parent // nil where not supervised
 }
 
 func newServe() *cobra.Command {
@@ -37,7 +42,14 @@ func newServe() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-			return s.serve(cmd.Context(), cmd.ErrOrStderr(), log)
+			ctx := cmd.Context()
+			if s.supervised {
+				var err error
+				if ctx, s.parent, err = supervise.Attach(ctx, os.Stdin, os.Stdout); err != nil {
+					return usageError{err}
+				}
+			}
+			return s.serve(ctx, cmd.ErrOrStderr(), log)
 		},
 	}
 	s.modelFlags(cmd)
@@ -48,18 +60,21 @@ func newServe() *cobra.Command {
 	bind(f, "key-file", &s.keyFile)
 	bind(f, "allow-host", &s.hosts)
 	bind(f, "allow-origin", &s.origins)
+	f.BoolVar(&s.supervised, "supervised", false, "be the child of the menu-bar app: end with it, and tell it the address")
+	f.MarkHidden("supervised")
 	return cmd
 }
 
 // serve runs until ctx ends. The address is bound before the model is loaded,
 // so that a busy port is known at once and clients can ask how far loading is.
+// A parent, where there is one, is told the address.
 func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger) error {
 	key, err := s.key()
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	if err := server.CheckBind(s.host, key); err != nil {
-		return err
+		return usageError{err}
 	}
 	o, err := s.open()
 	if err != nil {
@@ -98,6 +113,11 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 		}
 		fmt.Fprintln(out, "ready")
 	}()
+	if s.parent != nil {
+		if err := s.parent.Listening("http://" + listeners[0].Addr().String()); err != nil {
+			return err
+		}
+	}
 	if err := server.Serve(ctx, listeners, handler, drainTime); err != nil {
 		return err
 	}
@@ -129,9 +149,14 @@ func (s *serveFlags) handler(o *opened, e *engine.Engine, memory engine.Memory, 
 		return nil, err
 	}
 	budget, _ := o.device.Memory()
+	instance := ""
+	if s.parent != nil {
+		instance = s.parent.Nonce
+	}
 	return server.New(server.Options{
-		Model:   o.served(e.Options()),
-		Version: version,
+		Model:    o.served(e.Options()),
+		Version:  version,
+		Instance: instance,
 		Start: func(ctx context.Context, r completion.Request) (server.Stream, error) {
 			return c.Start(ctx, r)
 		},
