@@ -45,6 +45,7 @@ var homes = map[string][]string{
 	"fyne.io/systray":                     {"app/tray"},
 	"github.com/ebitengine/purego":        {"metal"},
 	"github.com/getlantern/systray":       {"app/tray"},
+	"github.com/godbus/dbus":              {"app/tray", "app/desktop", inTests},
 	"github.com/google/go-cmp":            {inTests},
 	"github.com/gorilla/mux":              {"core/server"},
 	"github.com/hashicorp/golang-lru":     {"core/engine"},
