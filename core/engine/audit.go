@@ -37,6 +37,7 @@ func (e *Engine) Audit(ctx context.Context, prompt []int32, report func(Finding)
 	}
 	return e.exclusive(ctx, func(worker context.Context, w *worker) error {
 		w.cache.drop()
+		w.meter.cached(w.cache)
 		a := audit{w: w, prompt: prompt, grid: newGrid(prompt, w.o.Turn), report: report}
 		a.alive = func() error {
 			if err := context.Cause(ctx); err != nil {
@@ -164,11 +165,9 @@ func (a *audit) finish(s backend.State, from, chunk int) (trace, error) {
 		if err != nil {
 			return nil, err
 		}
-		if step, err = a.w.model.Decode(s, id); err == nil {
-			err = step.Wait()
-		}
+		step, err = a.w.call(1, func() (backend.Step, error) { return a.w.model.Decode(s, id) })
 		if err != nil {
-			return nil, &DeviceError{err}
+			return nil, err
 		}
 	}
 }
@@ -179,12 +178,11 @@ func (a *audit) prefill(s backend.State, from, to, chunk int) (step backend.Step
 		if err := a.alive(); err != nil {
 			return nil, err
 		}
-		step, err = a.w.model.Prefill(s, a.prompt[from:end], a.grid.covering(from, end), end == len(a.prompt))
-		if err == nil {
-			err = step.Wait()
-		}
+		step, err = a.w.call(end-from, func() (backend.Step, error) {
+			return a.w.model.Prefill(s, a.prompt[from:end], a.grid.covering(from, end), end == len(a.prompt))
+		})
 		if err != nil {
-			return nil, &DeviceError{err}
+			return nil, err
 		}
 		from = end
 	}

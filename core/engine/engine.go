@@ -19,7 +19,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +40,9 @@ type Options struct {
 	// IdleUnload is how long the engine stays idle before it frees weights and
 	// states; 0 is for ever.
 	IdleUnload time.Duration
+	// StuckAfter is how long a call of one row may take before the device counts
+	// as stuck; calls of more rows may take longer (see allowance). 0 is for ever.
+	StuckAfter time.Duration
 
 	// Vocab is how many rows of the logits are tokens; the rest is padding.
 	Vocab int
@@ -59,6 +61,7 @@ const (
 	DefaultQueue        = 64
 	DefaultCacheEntries = 2
 	DefaultIdleUnload   = 30 * time.Minute
+	DefaultStuckAfter   = 5 * time.Minute
 )
 
 // Loader lays the model out on its device. The engine calls it at the start
@@ -70,30 +73,20 @@ type Engine struct {
 	o    Options
 	load Loader
 
-	mu       sync.Mutex
-	queue    []job // waiting, the next first
-	running  *Generation
-	foreseen *foresight // to prefill when nothing else is to do
-	closing  bool
-	wake     chan struct{} // capacity 1: one of these changed
+	mu        sync.Mutex
+	queue     []*job     // waiting, the next first
+	running   *job       // on the device
+	foreseen  *foresight // to prefill when nothing else is to do
+	closing   bool
+	abortLoad context.CancelFunc // of the load under way
+	wake      chan struct{}      // capacity 1: one of these changed
 
 	ctx    context.Context // of the worker; ends when running work must end
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	meter meter
-}
-
-// job is work for the worker: exactly one field is set.
-type job struct {
-	generation *Generation
-	errand     *errand
-}
-
-// errand is work on the model that is no generation. It runs in its turn.
-type errand struct {
-	run  func(ctx context.Context, w *worker) error
-	done chan error
+	watch *time.Timer // calls giveUp
 }
 
 // New starts an engine. The worker loads the model at once; requests may be
@@ -108,6 +101,8 @@ func New(load Loader, o Options) (*Engine, error) {
 	e := &Engine{o: o, load: load, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.meter.state = Loading
+	e.watch = time.AfterFunc(time.Hour, e.giveUp)
+	e.watch.Stop()
 	go newWorker(e).loop()
 	return e, nil
 }
@@ -131,36 +126,10 @@ func (o Options) check() error {
 	if o.PrefillChunk%backend.SubChunk != 0 {
 		return fmt.Errorf("engine: prefill-chunk is %d, want a multiple of %d", o.PrefillChunk, backend.SubChunk)
 	}
-	if o.IdleUnload < 0 {
-		return fmt.Errorf("engine: idle-unload is %v, want a duration of 0 or more", o.IdleUnload)
+	if o.IdleUnload < 0 || o.StuckAfter < 0 {
+		return fmt.Errorf("engine: idle-unload is %v and stuck-after %v, want durations of 0 or more", o.IdleUnload, o.StuckAfter)
 	}
 	return nil
-}
-
-// Submit queues a request. It returns at once: with a *ContextError where the
-// request does not fit the context, a *TokenError or *SamplingError where it
-// can't be run, ErrQueueFull or ErrStopped where it can't now. When ctx ends,
-// so does the generation.
-func (e *Engine) Submit(ctx context.Context, r Request) (*Generation, error) {
-	if err := e.o.admit(r); err != nil {
-		return nil, err
-	}
-	g := newGeneration(ctx, r)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closing {
-		return nil, ErrStopped
-	}
-	if e.running != nil || len(e.queue) > 0 {
-		if e.waiting() >= e.o.Queue {
-			return nil, ErrQueueFull
-		}
-		g.progress(StageQueued, int64(e.waiting()+1), 0)
-	}
-	e.queue = append(e.queue, job{generation: g})
-	e.notify()
-	context.AfterFunc(g.ctx, func() { e.abandon(g) })
-	return g, nil
 }
 
 // TokenError is a prompt token that the vocabulary does not have.
@@ -194,69 +163,33 @@ func (o Options) admit(r Request) error {
 	return r.Sampling.check(o.Vocab)
 }
 
-// waiting returns how many generations are queued behind the running one.
-func (e *Engine) waiting() int {
-	n := 0
-	for _, j := range e.queue {
-		if j.generation != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// abandon takes a cancelled generation out of the queue, where it still waits.
-func (e *Engine) abandon(g *Generation) {
-	e.mu.Lock()
-	i := slices.IndexFunc(e.queue, func(j job) bool { return j.generation == g })
-	if i >= 0 {
-		e.queue = slices.Delete(e.queue, i, i+1)
-	}
-	e.mu.Unlock()
-	if i >= 0 {
-		g.finish(Result{}, context.Cause(g.ctx))
-	}
-}
-
-// exclusive runs f on the worker in its turn, with the model loaded.
-func (e *Engine) exclusive(ctx context.Context, f func(context.Context, *worker) error) error {
-	t := &errand{run: f, done: make(chan error, 1)}
-	e.mu.Lock()
-	if e.closing {
-		e.mu.Unlock()
-		return ErrStopped
-	}
-	e.queue = append(e.queue, job{errand: t})
-	e.notify()
-	e.mu.Unlock()
-	select {
-	case err := <-t.done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (e *Engine) notify() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
+// closeGrace is how long Close waits for a call on its way after it has
+// cancelled the rest.
+const closeGrace = 2 * time.Second
 
 // Close ends the engine. Requests that run or wait may finish until ctx ends;
 // then they are cancelled. New ones get ErrStopped. The model is freed when
-// Close returns.
+// Close returns nil. Where a call is still on the device a while after the
+// cancel, Close returns ErrStuck: the device and the checkpoint are in use then,
+// and must stay open.
 func (e *Engine) Close(ctx context.Context) error {
+	defer e.cancel()
 	e.mu.Lock()
-	e.closing = true
+	e.closing, e.foreseen = true, nil
+	e.abortVainLoad()
 	e.mu.Unlock()
 	e.notify()
 	select {
 	case <-e.done:
+		return nil
 	case <-ctx.Done():
-		e.cancel()
-		<-e.done
 	}
-	return nil
+	e.cancel()
+	select {
+	case <-e.done:
+		return nil
+	case <-time.After(closeGrace):
+		e.endAll(ErrStopped)
+		return ErrStuck
+	}
 }

@@ -43,17 +43,28 @@ func loader(d *backendtest.Device) Loader {
 // is open on the device after it.
 func start(t *testing.T, d *backendtest.Device, o Options) *Engine {
 	t.Helper()
+	return startWith(t, d, nil, o)
+}
+
+// startWith is start with another loader, where not nil, than the device's own.
+func startWith(t *testing.T, d *backendtest.Device, load Loader, o Options) *Engine {
+	t.Helper()
 	if d.Vocab == 0 {
 		d.Vocab = vocab
 	}
-	e, err := New(loader(d), o)
+	if load == nil {
+		load = loader(d)
+	}
+	e, err := New(load, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		e.Close(ctx)
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
 		if c := d.Counts(); c.States != 0 || c.Snapshots != 0 || c.Weights != 0 {
 			t.Errorf("after Close the device holds %d states, %d snapshots, %d weights; want none", c.States, c.Snapshots, c.Weights)
 		}

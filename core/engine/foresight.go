@@ -18,7 +18,9 @@ func (e *Engine) Anticipate(key string, prompt func() (tokens []int32, keep []in
 		return
 	}
 	e.mu.Lock()
-	e.foreseen = &foresight{prompt, key}
+	if !e.closing {
+		e.foreseen = &foresight{prompt, key}
+	}
 	e.mu.Unlock()
 	e.notify()
 }
@@ -33,6 +35,7 @@ func (w *worker) anticipate() bool {
 	if f == nil || w.model == nil {
 		return false
 	}
+	defer w.attend()()
 	err := w.guard(func() error { return w.prefillAhead(f) })
 	if errors.Is(err, errDisturbed) {
 		w.mu.Lock()

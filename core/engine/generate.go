@@ -13,16 +13,11 @@ import (
 // generate runs a request on the device, from its prompt to its last token.
 func (w *worker) generate(g *Generation) (Result, error) {
 	var r Result
-	r.Timing.Queue = time.Since(g.submitted)
+	r.Timing.Load = g.loading
+	r.Timing.Queue = time.Since(g.submitted) - g.loading
 	if err := context.Cause(g.ctx); err != nil {
 		return r, err
 	}
-	start := time.Now()
-	if err := w.ensureLoaded(g); err != nil {
-		return r, err
-	}
-	r.Timing.Load = time.Since(start)
-
 	err := w.withSession(g.request.Prompt, g.request.CacheKey, func(s *session) error {
 		r.PromptTokens, r.CachedTokens, r.Miss = len(s.prompt), s.cached, s.miss
 		w.meter.prefilling(r)
@@ -106,14 +101,12 @@ func (s *session) prefill(alive func() error, keep []int, chunk int, progress fu
 			return nil, s.interrupted(err, keep)
 		}
 		var err error
-		step, err = s.w.model.Prefill(s.state, s.prompt[from:end], s.grid.covering(from, end), end == n)
-		if err == nil {
-			err = step.Wait()
-		}
+		step, err = s.w.call(end-from, func() (backend.Step, error) {
+			return s.w.model.Prefill(s.state, s.prompt[from:end], s.grid.covering(from, end), end == n)
+		})
 		if err != nil {
-			return nil, &DeviceError{err}
+			return nil, err
 		}
-		s.w.meter.stepped()
 		s.tokens = append(s.tokens, s.prompt[from:end]...)
 		from = end
 		if _, at := slices.BinarySearch(stops, end); at {
@@ -208,13 +201,10 @@ func (w *worker) decode(g *Generation, s *session, step backend.Step, r *Result)
 			r.Reason = FinishLength
 			return nil
 		}
-		if step, err = w.model.Decode(s.state, t.Token); err == nil {
-			err = step.Wait()
-		}
+		step, err = w.call(1, func() (backend.Step, error) { return w.model.Decode(s.state, t.Token) })
 		if err != nil {
-			return &DeviceError{err}
+			return err
 		}
-		w.meter.stepped()
 	}
 }
 

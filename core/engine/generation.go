@@ -14,6 +14,8 @@ type Generation struct {
 	submitted time.Time
 	ctx       context.Context
 	cancel    context.CancelFunc
+	detach    func() bool   // undoes what was to happen when ctx ends
+	loading   time.Duration // spent waiting for the model; the worker's
 
 	mu     sync.Mutex
 	events []Event // not yet read
@@ -86,6 +88,10 @@ func (g *Generation) stopping() bool {
 // send queues an event for the reader.
 func (g *Generation) send(e Event) {
 	g.mu.Lock()
+	if g.done {
+		g.mu.Unlock()
+		return
+	}
 	if n := len(g.events); e.Token < 0 && n > 0 && g.events[n-1].Token < 0 && g.events[n-1].Progress.Stage == e.Progress.Stage {
 		g.events[n-1] = e
 	} else {
@@ -99,9 +105,12 @@ func (g *Generation) progress(s Stage, done, total int64) {
 	g.send(Event{Token: -1, Progress: Progress{s, done, total}})
 }
 
+// finish ends the generation. Only the first end counts.
 func (g *Generation) finish(r Result, err error) {
 	g.mu.Lock()
-	g.result, g.err, g.done = r, err, true
+	if !g.done {
+		g.result, g.err, g.done = r, err, true
+	}
 	g.mu.Unlock()
 	g.cancel()
 	g.wake()

@@ -140,6 +140,9 @@ type Timing struct {
 var (
 	ErrQueueFull = errors.New("engine: queue is full")
 	ErrStopped   = errors.New("engine: stopped")
+	// ErrStuck is a device that does not answer. A request that ends with it
+	// ends with a *DeviceError.
+	ErrStuck = errors.New("engine: the device does not answer")
 	// ErrNotANumber ends a generation whose logits are not numbers.
 	ErrNotANumber = errors.New("engine: logits are not numbers")
 )

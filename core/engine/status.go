@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,22 +18,23 @@ const (
 	Ready    State = "ready"
 	Busy     State = "busy"
 	Unloaded State = "unloaded" // idle; the next request loads the model
-	Failed   State = "failed"   // the model could not be loaded
+	Failed   State = "failed"   // the model could not be loaded; the next request tries again
+	Stuck    State = "stuck"    // the device does not answer
 	Stopped  State = "stopped"
 )
 
 // Status is an engine at one moment. It holds no text and no tokens.
 type Status struct {
 	State State
-	Error string // why it failed
+	Error string // why it failed or is stuck
 
 	LoadDone, LoadTotal int64 // bytes, while loading
 
 	Queue    int // requests waiting
 	QueueCap int
 	Running  *Running
-	// StepAge is how long the running generation has waited for its step; a
-	// device that hangs shows here.
+	// StepAge is how long the device has been at its step; zero while it has
+	// nothing to do.
 	StepAge time.Duration
 
 	Last   *Finished // the last generation that ended well
@@ -102,9 +104,10 @@ type meter struct {
 	err      error
 	load     [2]int64
 	run      *Running
-	decoding time.Time // when the running generation's first token came
-	start    time.Time // when its prefill began
-	lastStep time.Time
+	decoding time.Time     // when the running generation's first token came
+	start    time.Time     // when its prefill began
+	asked    time.Time     // when the device last began or ended a step; zero at rest
+	allowed  time.Duration // for the step; 0 is for ever
 	last     *Finished
 	totals   Totals
 	cache    CacheStatus
@@ -124,13 +127,43 @@ func (m *meter) status(now time.Time) Status {
 	if m.run != nil {
 		r := *m.run
 		r.PrefillTokensPerSecond, r.DecodeTokensPerSecond = m.rates(now)
-		s.Running, s.StepAge = &r, now.Sub(m.lastStep)
+		s.Running = &r
 		if s.State == Ready {
 			s.State = Busy
 		}
 	}
+	s.StepAge = m.stepAge(now)
+	if m.overdue(now) {
+		s.State, s.Error = Stuck, fmt.Sprintf("the device has not answered for %v", s.StepAge.Round(time.Second))
+	}
 	return s
 }
+
+func (m *meter) stepAge(now time.Time) time.Duration {
+	if m.asked.IsZero() {
+		return 0
+	}
+	return now.Sub(m.asked)
+}
+
+func (m *meter) overdue(now time.Time) bool {
+	return m.allowed > 0 && m.stepAge(now) >= m.allowed
+}
+
+// stuck reports whether the device has had its time.
+func (m *meter) stuck() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.overdue(time.Now())
+}
+
+// expect notes that the device begins what may take so long.
+func (m *meter) expect(allowed time.Duration) {
+	m.update(func() { m.asked, m.allowed = time.Now(), allowed })
+}
+
+// rest notes that the device has nothing to do.
+func (m *meter) rest() { m.update(func() { m.asked = time.Time{} }) }
 
 // rates returns the running generation's tokens per second.
 func (m *meter) rates(now time.Time) (prefill, decode float64) {
@@ -159,13 +192,13 @@ func (m *meter) update(f func()) {
 }
 
 func (m *meter) set(s State) {
-	m.update(func() { m.state, m.err, m.weights, m.cache = s, nil, [2]int64{}, CacheStatus{} })
+	m.update(func() { m.state, m.err, m.load, m.weights, m.cache = s, nil, [2]int64{}, [2]int64{}, CacheStatus{} })
 }
 
 func (m *meter) fail(err error) { m.update(func() { m.state, m.err = Failed, err }) }
 
 func (m *meter) loading(done, total int64) {
-	m.update(func() { m.load = [2]int64{done, total}; m.lastStep = time.Now() })
+	m.update(func() { m.load = [2]int64{done, total} })
 }
 
 func (m *meter) loaded(x *model.Model) {
@@ -177,8 +210,8 @@ func (m *meter) loaded(x *model.Model) {
 func (m *meter) begin() {
 	m.update(func() {
 		now := time.Now()
-		m.run = &Running{Stage: StageLoading, Since: now}
-		m.lastStep, m.start, m.decoding = now, time.Time{}, time.Time{}
+		m.run = &Running{Stage: StagePrefill, Since: now}
+		m.start, m.decoding = time.Time{}, time.Time{}
 		m.totals.Requests++
 	})
 }
@@ -186,7 +219,6 @@ func (m *meter) begin() {
 func (m *meter) prefilling(r Result) {
 	m.update(func() {
 		m.start = time.Now()
-		m.lastStep = m.start
 		m.run.Stage, m.run.Prompt, m.run.Cached, m.run.Prefilled = StagePrefill, r.PromptTokens, r.CachedTokens, r.CachedTokens
 	})
 }
@@ -204,7 +236,7 @@ func (m *meter) generated(n int) {
 }
 
 // stepped notes that the device finished a call.
-func (m *meter) stepped() { m.update(func() { m.lastStep = time.Now(); m.totals.Steps++ }) }
+func (m *meter) stepped() { m.update(func() { m.totals.Steps++ }) }
 
 // end notes that the generation left the device.
 func (m *meter) end(r Result, err error) {

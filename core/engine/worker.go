@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"context"
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"calla/core/backend"
@@ -26,37 +23,36 @@ func (w *worker) loop() {
 	defer close(w.done)
 	// Metal and CUDA keep state by thread.
 	runtime.LockOSThread()
-	w.ensureLoaded(nil)
-	for {
-		j, open := w.next()
-		switch {
-		case j.generation != nil:
-			w.serve(j.generation)
-		case j.errand != nil:
-			j.errand.done <- w.guard(func() error {
-				if err := w.ensureLoaded(nil); err != nil {
-					return err
-				}
-				return j.errand.run(w.ctx, w)
-			})
-		case !open:
-			w.free(Stopped)
-			return
+	w.prepare()
+	for w.await() {
+		if !w.prepare() {
+			continue
+		}
+		if j := w.pop(); j != nil {
+			w.do(j)
 		}
 	}
+	w.free(Stopped)
 }
 
-// next waits for work, and fills the time until it comes. It returns open false
+// await waits for work, and fills the time until it comes. It returns false
 // when the engine closes and nothing is left to do.
-func (w *worker) next() (j job, open bool) {
-	idle := time.NewTimer(time.Hour)
-	defer idle.Stop()
-	if w.o.IdleUnload > 0 {
-		idle.Reset(w.o.IdleUnload)
+func (w *worker) await() bool {
+	var idle <-chan time.Time // never, where there is nothing to free
+	if w.o.IdleUnload > 0 && w.model != nil {
+		t := time.NewTimer(w.o.IdleUnload)
+		defer t.Stop()
+		idle = t.C
 	}
 	for {
-		if j, ok, open := w.pop(); ok || !open {
-			return j, open
+		if w.ctx.Err() != nil {
+			w.endAll(ErrStopped)
+		}
+		w.mu.Lock()
+		work, closing := len(w.queue) > 0, w.closing
+		w.mu.Unlock()
+		if work || closing {
+			return work
 		}
 		if w.anticipate() {
 			continue
@@ -64,42 +60,23 @@ func (w *worker) next() (j job, open bool) {
 		select {
 		case <-w.wake:
 		case <-w.ctx.Done():
-		case <-idle.C:
-			if w.o.IdleUnload > 0 {
-				w.o.Log.Info("engine idle: weights and states freed", "after", w.o.IdleUnload)
-				w.free(Unloaded)
-			}
+		case <-idle:
+			w.o.Log.Info("engine idle: weights and states freed", "after", w.o.IdleUnload)
+			w.free(Unloaded)
 		}
 	}
 }
 
-// pop takes the next job from the queue.
-func (w *worker) pop() (j job, ok, open bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closing && w.ctx.Err() != nil {
-		for _, j := range w.queue {
-			j.refuse()
-		}
-		w.queue = nil
-	}
-	if len(w.queue) == 0 {
-		return job{}, false, !w.closing
-	}
-	j, w.queue = w.queue[0], w.queue[1:]
-	w.running = j.generation
+// do runs one job to its end.
+func (w *worker) do(j *job) {
+	defer w.attend()()
 	if j.generation != nil {
-		w.foreseen = nil // the conversation went on
+		w.serve(j.generation)
+		return
 	}
-	return j, true, true
-}
-
-func (j job) refuse() {
-	if j.generation != nil {
-		j.generation.finish(Result{}, ErrStopped)
-	} else {
-		j.errand.done <- ErrStopped
-	}
+	err := w.guard(func() error { return j.errand.run(w.ctx, w) })
+	w.left()
+	j.errand.end(err)
 }
 
 // serve runs one generation to its end.
@@ -110,50 +87,16 @@ func (w *worker) serve(g *Generation) {
 		r, err = w.generate(g)
 		return err
 	})
-	w.mu.Lock()
-	w.running = nil
-	w.mu.Unlock()
+	w.left()
 	w.meter.end(r, err)
 	g.finish(r, err)
 }
 
-// guard turns a panic into an error: one bad step must not end the process.
-func (w *worker) guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.o.Log.Error("engine: panic in a step", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = &DeviceError{fmt.Errorf("panic: %v", p)}
-		}
-	}()
-	return f()
-}
-
-// ensureLoaded loads the model where it is not. A generation that waits for it
-// is told how far it is.
-func (w *worker) ensureLoaded(g *Generation) error {
-	if w.model != nil {
-		return nil
-	}
-	w.meter.set(Loading)
-	ctx, cancel := context.WithCancel(w.ctx)
-	defer cancel()
-	if g != nil {
-		defer context.AfterFunc(g.ctx, cancel)()
-	}
-	m, unload, err := w.load(ctx, func(done, total int64) {
-		w.meter.loading(done, total)
-		if g != nil {
-			g.progress(StageLoading, done, total)
-		}
-	})
-	if err != nil {
-		w.meter.fail(err)
-		return err
-	}
-	w.model, w.unload = m, unload
-	w.cache = newPrefixCache(w.o.CacheEntries, w.o.cacheBudget(m.Config()))
-	w.meter.loaded(m)
-	return nil
+// left notes that no job is on the device.
+func (w *worker) left() {
+	w.mu.Lock()
+	w.running = nil
+	w.mu.Unlock()
 }
 
 // free gives weights and states back.
