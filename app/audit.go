@@ -65,7 +65,7 @@ func (s *settings) audit(ctx context.Context, progress io.Writer, show func(audi
 	if err != nil {
 		return false, err
 	}
-	defer e.Close(ctx)
+	defer o.end(ctx, e)
 	c, err := completion.New(e, o.tokenizer)
 	if err != nil {
 		return false, err

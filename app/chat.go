@@ -73,7 +73,7 @@ func (s *settings) chat(ctx context.Context, c *conversation, message string) er
 	if err != nil {
 		return err
 	}
-	defer e.Close(ctx)
+	defer o.end(ctx, e)
 	if err := e.WaitLoaded(ctx); err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func serveDemo(t *testing.T) *httptest.Server {
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
 		srv.Close()
-		closeEngine(e, log)
+		endServing(o, e, log)
 		o.Close()
 	})
 	return srv

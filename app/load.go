@@ -24,6 +24,7 @@ type opened struct {
 	tokenizer  *tokenizer.Tokenizer // nil in a checkpoint without one, where open allowed that
 	device     backend.Device
 	demo       bool
+	inUse      bool // the device is still at work on the checkpoint
 }
 
 // open checks the model that the settings name, and its tokenizer, and finds a
@@ -94,8 +95,20 @@ func (s *settings) openDevice() (backend.Device, error) {
 	return nil, fmt.Errorf("backend %q, want auto, cpu, metal, emulated or cuda", s.backend)
 }
 
+// end closes an engine that runs on what was opened. Its requests may finish
+// until ctx ends. What a device is still at work on stays open as long as the
+// process.
+func (o *opened) end(ctx context.Context, e *engine.Engine) error {
+	err := e.Close(ctx)
+	o.inUse = errors.Is(err, engine.ErrStuck)
+	return err
+}
+
 // Close gives back what open opened.
 func (o *opened) Close() error {
+	if o.inUse {
+		return nil
+	}
 	return errors.Join(o.device.Close(), o.checkpoint.Close())
 }
 

@@ -99,7 +99,7 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	defer closeEngine(run, log)
+	defer endServing(o, run, log)
 	handler, err := s.handler(o, run, memory, key, log)
 	if err != nil {
 		return err
@@ -127,11 +127,12 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 	return nil
 }
 
-func closeEngine(e *engine.Engine, log *slog.Logger) {
+// endServing closes the engine. Requests that run may finish for a while.
+func endServing(o *opened, e *engine.Engine, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	if err := e.Close(ctx); err != nil {
-		log.Error("engine: close", "error", err)
+	if err := o.end(ctx, e); err != nil {
+		log.Warn("the process ends while the device is at work", "error", err)
 	}
 }
 

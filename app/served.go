@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"calla/bundle/demo"
@@ -35,16 +34,13 @@ func (o *opened) served(e engine.Options) server.Model {
 	return m
 }
 
-// stuckAfter is how old the newest step of a running request may be before the
-// device counts as stuck: longer than the largest prefill call on a slow CPU.
-const stuckAfter = 5 * time.Minute
-
 var states = map[engine.State]server.State{
 	engine.Loading:  server.StateLoading,
 	engine.Ready:    server.StateReady,
 	engine.Busy:     server.StateBusy,
 	engine.Unloaded: server.StateUnloaded,
 	engine.Failed:   server.StateFailed,
+	engine.Stuck:    server.StateStuck,
 	engine.Stopped:  server.StateStopping,
 }
 
@@ -60,16 +56,14 @@ func engineStatus(s engine.Status, need engine.Memory, budget int64) server.Engi
 		MemoryLimit:  budget,
 		CacheEntries: s.Cache.Entries,
 		CacheBytes:   s.Cache.Bytes,
+		LastStep:     s.StepAge,
 	}
 	if s.State == engine.Loading {
 		out.Progress = engine.Progress{Stage: engine.StageLoading, Done: s.LoadDone, Total: s.LoadTotal}
 	}
 	if r := s.Running; r != nil {
-		out.Running, out.LastStep = 1, s.StepAge
+		out.Running = 1
 		out.PrefillRate, out.DecodeRate = r.PrefillTokensPerSecond, r.DecodeTokensPerSecond
-		if s.StepAge > stuckAfter {
-			out.State, out.Reason = server.StateStuck, fmt.Sprintf("the device has not answered for %s", s.StepAge.Round(time.Second))
-		}
 	}
 	return out
 }
