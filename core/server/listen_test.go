@@ -125,17 +125,22 @@ func TestBusyOnOneFamily(t *testing.T) {
 	if !hasIPv6() {
 		t.Skip("one family only")
 	}
-	l, err := net.Listen("tcp6", "[::1]:0")
+	v4, err := net.Listen("tcp4", "127.0.0.1:0") // a port that is free in both
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := portOfListener(v4)
+	l, err := net.ListenTCP("tcp6", &net.TCPAddr{IP: net.IPv6loopback, Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	port := portOfListener(l)
+	v4.Close()
 	if ls, err := Listen("localhost", port); err == nil {
 		closeAll(ls)
 		t.Fatal("listened beside another")
 	}
-	v4, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+	v4, err = net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	if err != nil {
 		t.Fatalf("the other family is still taken: %v", err)
 	}
