@@ -91,6 +91,8 @@ func errorOf(err error) *apiError {
 		return fault(http.StatusServiceUnavailable, "stopped", "the engine is stopped")
 	case errors.Is(err, engine.ErrNotANumber):
 		return fault(http.StatusInternalServerError, "not_a_number", "the model's output is not a number; the request was ended and its state dropped")
+	case errors.Is(err, engine.ErrStuck):
+		return fault(http.StatusServiceUnavailable, "device_stuck", "the device does not answer; the server must be started again")
 	case errors.As(err, &device):
 		return fault(http.StatusInternalServerError, "device_error", "the device failed; the request was ended and its state dropped")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
