@@ -30,7 +30,8 @@ type prefixCache struct {
 }
 
 // entry is a cached sequence. Its KV cache holds at least tokens; what lies
-// behind them is of no use.
+// behind them is of no use. The tokens behind the last snapshot tell where a
+// prompt parts from the sequence.
 type entry struct {
 	key    string
 	tokens []int32
@@ -116,14 +117,14 @@ func (c *prefixCache) find(prompt []int32, g grid, key string) hit {
 			near, nearPrefix = h, common
 		}
 	}
-	if near.entry != nil {
-		best.miss = explain(near.entry, best.length, nearPrefix, len(prompt), key)
-	}
 	if best.length == 0 {
 		best.entry = nil
-		if best.miss == nil {
-			best.miss = c.gone.explain(prompt, key)
-		}
+	}
+	if near.entry == nil || near.entry.key != key {
+		best.miss = c.gone.explain(prompt, key, best.length)
+	}
+	if best.miss == nil && near.entry != nil {
+		best.miss = explain(near.entry, best.length, nearPrefix, len(prompt), key)
 	}
 	return best
 }
@@ -185,38 +186,57 @@ func (c *prefixCache) take(h hit, key string, newState func() (backend.State, er
 	if !c.continues(h) {
 		// Without memory for a branch the entry is continued after all.
 		if s, err := c.freeState(h.entry, newState); err == nil {
-			e := &entry{key: key, state: s}
-			return e, e.branch(h)
+			if e := branch(s, h, key); e != nil {
+				return e, nil
+			}
 		}
 	}
+	return c.resume(h, key)
+}
+
+// resume takes a hit's entry itself and goes back to the end of the hit.
+func (c *prefixCache) resume(h hit, key string) (_ *entry, err error) {
 	e := h.entry
 	c.lru.Remove(e)
+	sound := false
+	defer func() {
+		if !sound {
+			e.close()
+		}
+	}()
 	if err := e.state.Restore(e.snapshotAt(h.length).Snapshot); err != nil {
-		e.close()
 		return nil, err
+	}
+	sound = true
+	if e.key != key {
+		c.gone.add(e)
 	}
 	e.cut(h.length)
 	e.key = key
 	return e, nil
 }
 
-// branch fills an empty entry with the first tokens of a hit.
-func (e *entry) branch(h hit) error {
-	err := e.state.CopyKV(h.entry.state, h.length)
-	if err == nil {
-		err = e.state.Restore(h.entry.snapshotAt(h.length).Snapshot)
+// branch makes an entry of a state and the first tokens of a hit. It returns
+// nil where there is no memory for that, and closes the state then.
+func branch(s backend.State, h hit, key string) *entry {
+	e := &entry{key: key, state: s}
+	sound := false
+	defer func() {
+		if !sound {
+			e.close()
+		}
+	}()
+	if s.CopyKV(h.entry.state, h.length) != nil || s.Restore(h.entry.snapshotAt(h.length).Snapshot) != nil {
+		return nil
 	}
-	if err != nil {
-		e.close()
-		return err
-	}
+	sound = true
 	e.tokens = slices.Clone(h.entry.tokens[:h.length])
 	for _, s := range h.entry.snaps {
 		if s.Len() <= h.length {
 			e.snaps = append(e.snaps, s.share())
 		}
 	}
-	return nil
+	return e
 }
 
 // A branch costs as much as evaluating branchCost tokens, and one more for each
@@ -288,8 +308,6 @@ func (c *prefixCache) put(e *entry) {
 		e.close()
 		return
 	}
-	// What lies behind the last snapshot can't be reused.
-	e.tokens = slices.Clip(e.tokens)
 	e.worth = c.clock + e.snaps[len(e.snaps)-1].Len()
 	c.lru.Add(e, struct{}{})
 	c.gone.forget(e)

@@ -62,8 +62,10 @@ func (w *worker) prefillAhead(f *foresight) error {
 		if !s.grid.isEdge(n) {
 			return nil
 		}
-		s.makeRoom([]int{n}, keep)
-		return s.save()
+		if len(s.makeRoom([]int{n}, keep)) > 0 {
+			s.save()
+		}
+		return nil
 	})
 }
 

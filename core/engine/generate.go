@@ -110,9 +110,7 @@ func (s *session) prefill(alive func() error, keep []int, chunk int, progress fu
 		s.tokens = append(s.tokens, s.prompt[from:end]...)
 		from = end
 		if _, at := slices.BinarySearch(stops, end); at {
-			if err := s.save(); err != nil {
-				return nil, err
-			}
+			s.save()
 		}
 	}
 	progress(n)
@@ -126,26 +124,29 @@ func (s *session) interrupted(why error, keep []int) error {
 	if n == 0 || len(s.snaps) > 0 && s.snaps[len(s.snaps)-1].Len() == n {
 		return why
 	}
-	s.makeRoom([]int{n}, keep)
-	if err := s.save(); err != nil {
-		return err
+	if len(s.makeRoom([]int{n}, keep)) > 0 {
+		s.save()
 	}
 	return why
 }
 
-// save adds a snapshot of the state as it is.
-func (s *session) save() error {
+// save adds a snapshot of the state as it is. Without memory for it there is
+// none: what a later prompt reuses is less, and nothing else is lost.
+func (s *session) save() {
 	snap, err := s.state.Save()
 	if err != nil {
-		return &DeviceError{err}
+		s.w.o.Log.Warn("engine: no snapshot", "tokens", s.state.Len(), "error", err)
+		return
 	}
 	s.snaps = append(s.snaps, newSnapshot(snap))
-	return nil
 }
 
 // makeRoom drops the snapshots that those to come will displace, and returns
 // which of those to come are worth taking.
 func (s *session) makeRoom(coming, keep []int) []int {
+	if s.w.o.CacheEntries == 0 {
+		return nil // nobody will come back to them
+	}
 	var at []int
 	for _, x := range s.snaps {
 		at = append(at, x.Len())

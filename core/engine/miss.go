@@ -48,19 +48,24 @@ func (v *evictions) add(e *entry) {
 // forget drops what is cached again.
 func (v *evictions) forget(e *entry) {
 	for i := range v.heads {
-		if h := &v.heads[i]; commonPrefix(h.tokens, e.tokens) == len(h.tokens) {
+		if h := &v.heads[i]; h.key == e.key && commonPrefix(h.tokens, e.tokens) == len(h.tokens) {
 			h.key, h.tokens = "", h.tokens[:0]
 		}
 	}
 }
 
-func (v *evictions) explain(prompt []int32, key string) *CacheMiss {
+// explain tells of a prompt that reuses only its first reused tokens, though a
+// sequence that began like it, or one of its conversation, was cached.
+func (v *evictions) explain(prompt []int32, key string, reused int) *CacheMiss {
 	for _, h := range v.heads {
-		if len(h.tokens) == 0 {
+		n := len(h.tokens)
+		if n == 0 {
 			continue
 		}
-		if key != "" && h.key == key || commonPrefix(h.tokens, prompt) >= min(len(h.tokens), 4*expected) && len(h.tokens) >= expected {
-			return &CacheMiss{Reason: MissEvicted, Position: 0}
+		common := commonPrefix(h.tokens, prompt)
+		sameTalk := key != "" && h.key == key && common > 0
+		if sameTalk || reused == 0 && n >= expected && common == n {
+			return &CacheMiss{Reason: MissEvicted, Position: reused}
 		}
 	}
 	return nil

@@ -102,8 +102,11 @@ func (w *worker) left() {
 // free gives weights and states back.
 func (w *worker) free(s State) {
 	if w.model != nil {
-		w.cache.drop()
-		if err := w.unload(); err != nil {
+		err := w.guard(func() error {
+			w.cache.drop()
+			return w.unload()
+		})
+		if err != nil {
 			w.o.Log.Error("engine: unload", "error", err)
 		}
 		w.model, w.unload, w.cache = nil, nil, nil
