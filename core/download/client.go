@@ -41,15 +41,15 @@ func (o origin) url(f File) string {
 }
 
 // newClient returns a client whose connections each carry one transfer.
-func newClient(o origin, token, agent string, connections int, proxy func(*http.Request) (*url.URL, error)) *http.Client {
+func (o *Options) newClient(from origin) *http.Client {
 	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 15 * time.Second}
 	t := &http.Transport{
-		Proxy:                 proxy,
+		Proxy:                 o.Proxy,
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   30 * time.Second,
-		ResponseHeaderTimeout: 60 * time.Second,
+		ResponseHeaderTimeout: o.patience.answer,
 		IdleConnTimeout:       60 * time.Second,
-		MaxIdleConnsPerHost:   connections,
+		MaxIdleConnsPerHost:   o.Connections,
 		ReadBufferSize:        64 << 10,
 		// What comes packed would be unpacked in silence, and ranges are of the
 		// file as it is.
@@ -59,7 +59,7 @@ func newClient(o origin, token, agent string, connections int, proxy func(*http.
 		Protocols: new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
-	return &http.Client{Transport: &marked{t, o.base, token, agent}}
+	return &http.Client{Transport: &marked{t, from.base, o.Token, o.UserAgent}}
 }
 
 // marked adds to requests what belongs to us. It works below redirects, so the

@@ -17,13 +17,14 @@ type patience struct {
 	// we wait ourselves not counted, is given up.
 	stall   time.Duration
 	trickle int64
+	answer  time.Duration // to a request's head
 }
 
 // usual ends after about a quarter of an hour without any progress: long enough
 // for a router to start again, short enough for somebody to look.
 var usual = patience{
 	first: time.Second, most: time.Minute, attempts: 20, enough: 256 << 10,
-	stall: 30 * time.Second, trickle: 16 << 10,
+	stall: 30 * time.Second, trickle: 16 << 10, answer: time.Minute,
 }
 
 // wait returns how long to wait before attempt n, counted from 1 for the first

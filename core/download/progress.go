@@ -32,7 +32,7 @@ const (
 	// recent is what a rate is taken over.
 	recent = 10 * time.Second
 	// longest bounds the time left; what takes longer is not known.
-	longest = 1000 * time.Hour
+	longest = 100 * time.Hour
 )
 
 // meter counts bytes and tells of them. Its clock may jump: a rate begins anew

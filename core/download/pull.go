@@ -180,7 +180,7 @@ func (w *work) fetch(ctx context.Context, from origin, missing []File) error {
 		return err
 	}
 	t := &transfer{
-		client: newClient(from, w.Token, w.UserAgent, w.Connections, w.Proxy),
+		client: w.newClient(from),
 		origin: from, throttle: w.Throttle, patience: w.patience, meter: w.meter, now: w.now,
 		proved: w.keep, plan: plan{workers: w.Connections},
 	}

@@ -25,7 +25,7 @@ const testPiece = 10_007
 // quick is patience for tests.
 var quick = patience{
 	first: time.Millisecond, most: 5 * time.Millisecond, attempts: 6, enough: 1,
-	stall: 300 * time.Millisecond, trickle: 1 << 10,
+	stall: 300 * time.Millisecond, trickle: 1 << 10, answer: 5 * time.Second,
 }
 
 func TestMain(m *testing.M) {

@@ -28,12 +28,10 @@ type Hub struct {
 	*httptest.Server
 	// Token is what requests must carry, if it is not empty.
 	Token string
-	// Fault may change a reply before it is sent. It is called from many
-	// goroutines, one call at a time.
-	Fault func(*Reply)
 
 	files []File
 	mu    sync.Mutex
+	fault func(*Reply)
 	seen  []Request
 	count map[string]int
 }
@@ -72,6 +70,8 @@ type Reply struct {
 	Cut int
 	// Before is called before every 64 KiB of the body, with the bytes sent.
 	Before func(sent int)
+	// Delay comes before anything is sent.
+	Delay time.Duration
 	// Trickle sends single bytes and waits after each.
 	Trickle time.Duration
 }
@@ -92,6 +92,14 @@ func Random(seed uint64, n int) []byte {
 	b := make([]byte, n)
 	rand.NewChaCha8(key).Read(b)
 	return b
+}
+
+// Misbehave makes the hub call fault for every reply before it is sent, one call
+// at a time; nil makes it behave.
+func (h *Hub) Misbehave(fault func(*Reply)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fault = fault
 }
 
 // Files returns the files of the repository.
@@ -142,8 +150,8 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	h.seen = append(h.seen, Request{r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization"), r.Header.Get("Accept-Encoding")})
 	reply := h.reply(r)
-	if h.Fault != nil {
-		h.Fault(reply)
+	if h.fault != nil {
+		h.fault(reply)
 	}
 	h.mu.Unlock()
 	reply.send(w)
@@ -215,6 +223,9 @@ func (p *Reply) Redirect(base string) {
 }
 
 func (p *Reply) send(w http.ResponseWriter) {
+	if p.wait(p.Delay) != nil {
+		return
+	}
 	for k, v := range p.Header {
 		w.Header()[k] = v
 	}
@@ -222,6 +233,9 @@ func (p *Reply) send(w http.ResponseWriter) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(p.Body)))
 	}
 	w.WriteHeader(p.Status)
+	if p.Before != nil {
+		w.(http.Flusher).Flush()
+	}
 	end := len(p.Body)
 	if p.Cut >= 0 {
 		end = min(end, p.Cut)
@@ -253,11 +267,22 @@ func (p *Reply) write(w http.ResponseWriter, body []byte) error {
 		if p.Trickle > 0 || p.Cut >= 0 || p.Before != nil {
 			w.(http.Flusher).Flush()
 		}
-		select {
-		case <-time.After(p.Trickle):
-		case <-p.Request.Context().Done():
-			return p.Request.Context().Err()
+		if err := p.wait(p.Trickle); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// wait waits, or until the client is gone.
+func (p *Reply) wait(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-p.Request.Context().Done():
+		return p.Request.Context().Err()
+	}
 }
