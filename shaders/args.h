@@ -4,3 +4,96 @@
 struct EmbedArgs {
   uint hidden;
 };
+
+struct NormArgs {
+  uint width;
+  float eps;
+};
+
+struct ProjectArgs {
+  uint columns;
+  uint tiles;  // of four rows of the matrix
+  float eps;
+};
+
+struct HeadArgs {
+  uint columns;
+  uint vocab;
+  float eps;
+};
+
+struct ArgmaxArgs {
+  uint parts;
+};
+
+struct DeltaArgs {
+  uint rows;
+  uint width;  // of a projected row
+  uint z, b, a;  // where they start in it; q, k and v at 0
+  uint key_heads;
+  uint value_heads;
+  float eps;
+};
+
+struct ChunkArgs {
+  uint first;   // sub-chunk of the list
+  uint chunks;  // how many from there
+  uint key_heads;
+  uint value_heads;
+};
+
+struct PrepareArgs {
+  uint rows;
+  uint from;   // position of the first row
+  uint width;  // of a projected row
+  uint k, v;   // where they start in it; queries and their gates at 0
+  uint heads;
+  uint kv_heads;
+  uint half_rotary;  // pairs that rope turns
+  float eps;
+};
+
+struct AttendArgs {
+  uint rows;
+  uint from;   // position of the first row
+  uint width;  // of a projected row
+  uint heads;
+  uint kv_heads;
+  uint span;   // keys a span; decode only
+  uint spans;
+  float scale;
+};
+
+struct ExpertsArgs {
+  uint hidden;
+  uint experts;
+  uint chosen;  // experts a row
+  uint expert_dim;
+  uint shared_dim;
+  float eps;
+};
+
+struct RouteArgs {
+  uint rows;
+  uint experts;
+  uint chosen;
+  uint stride;  // of a row of logits
+};
+
+struct MatmulArgs {
+  uint rows;
+  uint columns;  // of the matrix, and of a row of x
+  uint outputs;  // rows of the matrix
+};
+
+struct GroupedArgs {
+  uint columns;
+  uint outputs;
+  uint chosen;  // entries a row of x, or 1 where x has a row for each entry
+};
+
+struct CombineArgs {
+  uint rows;
+  uint hidden;
+  uint chosen;
+};

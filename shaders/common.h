@@ -9,6 +9,14 @@
 #include "args.h"
 using namespace metal;
 
+// Before a loop over values that must stay in registers. The emulated device
+// has no registers to keep, and no time for such code.
+#if defined(MSL_HOST)
+#define UNROLL
+#else
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
 // Float rounded to bfloat16 and widened again.
 inline float rounded(float x) { return float(bfloat(x)); }
 
@@ -23,6 +31,9 @@ inline float softplus(float x) {
   const float l = e < 1e-3f ? e * (1.0f - e * (0.5f - e * (1.0f / 3.0f))) : precise::log(1.0f + e);
   return max(x, 0.0f) + l;
 }
+
+// 1 / sqrt(mean + eps) of the sum of n squares.
+inline float inverse_rms(float squares, uint n, float eps) { return precise::rsqrt(squares / float(n) + eps); }
 
 // A key that orders floats as unsigned integers, equal zeros together and
 // not-a-number above all. No float has the key 0.

@@ -9,8 +9,10 @@ float sin(float); float cos(float); float tanh(float); float floor(float); float
 float rint(float); float fabs(float); float fma(float, float, float);
 }
 
+// A name for the type first: `uint2 (&x)` would be taken for a constructor.
 #define MSL_TGVAR(name, dims, ...) \
-  threadgroup __VA_ARGS__ (&name) MSL_UNPAREN dims = *(threadgroup __VA_ARGS__ (*) MSL_UNPAREN dims)(8)
+  typedef __VA_ARGS__ name##_element; \
+  threadgroup name##_element (&name) MSL_UNPAREN dims = *(threadgroup name##_element (*) MSL_UNPAREN dims)(8)
 #define MSL_TGSCALAR(name, ...) threadgroup __VA_ARGS__& name = *(threadgroup __VA_ARGS__*)(8)
 #define MSL_UNPAREN(...) __VA_ARGS__
 #define MSL_CONST_VAR constant
@@ -30,7 +32,7 @@ template <class T, int C, int R> struct simdgroup_matrix {
   vec<T, 2> e;
   simdgroup_matrix() = default;
   explicit simdgroup_matrix(T);
-  thread vec<T, 2>& thread_elements() { return e; }
+  thread vec<T, 2>& thread_elements();
 };
 template <class T, int C, int R> simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T);
 #define MSL_LS(AS)                                                                                             \

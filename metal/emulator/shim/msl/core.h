@@ -15,6 +15,7 @@
 #define threadgroup __local
 #define thread __private
 #else
+#define MSL_HOST
 // Inlined into its one entry point, which knows more about the arguments.
 #define kernel static inline __attribute__((always_inline))
 #define device

@@ -1,0 +1,61 @@
+package metal
+
+import (
+	"encoding/binary"
+
+	"calla/core/tensor"
+)
+
+// kind is how values lie in a buffer.
+type kind uint8
+
+const (
+	bf16 kind = iota
+	f32
+	i32
+)
+
+// view is values of a call's rows in a buffer, under a name.
+type view struct {
+	name  string
+	at    Binding
+	width int
+	kind  kind
+}
+
+// observe runs what was encoded so far and shows values to the observer, where
+// there is one.
+func (p *pass) observe(layer int, views ...view) {
+	show := p.device.options.Observe
+	if show == nil || p.err != nil {
+		return
+	}
+	c, err := p.flush()
+	if err == nil {
+		err = c.Wait()
+	}
+	if err != nil {
+		p.err = err
+		return
+	}
+	for _, v := range views {
+		show(layer, v.name, v.width, v.read(p.rows))
+	}
+}
+
+// read copies rows of values.
+func (v view) read(rows int) []float32 {
+	bytes := v.at.Buffer.Bytes[v.at.Offset:]
+	out := make([]float32, rows*v.width)
+	for i := range out {
+		switch v.kind {
+		case bf16:
+			out[i] = tensor.FromBF16(binary.LittleEndian.Uint16(bytes[2*i:]))
+		case f32:
+			out[i] = float32frombits(binary.LittleEndian.Uint32(bytes[4*i:]))
+		case i32:
+			out[i] = float32(int32(binary.LittleEndian.Uint32(bytes[4*i:])))
+		}
+	}
+	return out
+}

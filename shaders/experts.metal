@@ -1,0 +1,116 @@
+// The mixture of experts of one row. Decode only. The router's logits are there;
+// both kernels choose the experts again at their head, which costs less than a
+// launch. The shared expert is the slot behind the chosen ones.
+//
+//   logits   [experts], then the shared expert's
+//   gate_up  [experts][2 × expert_dim, hidden], rows of gate and up in turn
+//   down     [experts][hidden, expert_dim]
+//   inner    [chosen × expert_dim + shared_dim]
+#include "quantised.h"
+#include "route.h"
+
+// experts_gate_up: inner = silu(gate x) × up x of each slot, x = RMSNorm(h).
+// A simdgroup makes two values from one tile; the grid is [tiles / 8, slots],
+// and threadgroups beyond a slot's tiles return.
+//
+//   x  [hidden], threadgroup memory
+[[max_total_threads_per_threadgroup(256)]] kernel void experts_gate_up(
+    constant ExpertsArgs& args [[buffer(0)]],
+    device const bfloat* h [[buffer(1)]],
+    device const bfloat* norm [[buffer(2)]],
+    device const float* logits [[buffer(3)]],
+    device const uchar* gate_up [[buffer(4)]],
+    device const uchar* shared_gate_up [[buffer(5)]],
+    device bfloat* inner [[buffer(6)]],
+    threadgroup bfloat* x [[threadgroup(0)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint index [[thread_index_in_threadgroup]],
+    uint sg [[simdgroup_index_in_threadgroup]],
+    uint sgs [[simdgroups_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float part[32];
+  threadgroup uint chosen_expert;
+  const uint slot = group.y;
+  const bool shared = slot == args.chosen;
+  const uint tiles = (shared ? args.shared_dim : args.expert_dim) / 2;
+  if (group.x * sgs >= tiles) return;
+
+  float sum = 0.0f;
+  for (uint i = index; i < args.hidden; i += sgs * 32) sum += float(h[i]) * float(h[i]);
+  sum = simd_sum(sum);
+  if (lane == 0) part[sg] = sum;
+  if (sg == 0) {
+    uint expert;
+    float weight;
+    route(expert, weight, logits, args.experts, args.chosen, lane);
+    if (lane == slot) chosen_expert = expert;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const float scale = inverse_rms(simd_sum(lane < sgs ? part[lane] : 0.0f), args.hidden, args.eps);
+  for (uint i = index; i < args.hidden; i += sgs * 32) x[i] = bfloat(rounded(float(h[i]) * scale) * float(norm[i]));
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+
+  const uint tile = group.x * sgs + sg;
+  if (tile >= tiles) return;
+  device const uchar* matrix = shared_gate_up;
+  if (!shared) matrix = gate_up + ulong(chosen_expert) * tiles * tile_bytes<4>(args.hidden);
+  float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
+  multiply_tile<4>(values, matrix + tile * tile_bytes<4>(args.hidden), x, args.hidden, lane);
+#pragma clang loop unroll(full)
+  for (uint r = 0; r < TILE; r++) values[r] = rounded(simd_sum(values[r]));
+  if (lane != 0) return;
+  device bfloat* out = inner + slot * args.expert_dim + tile * 2;
+  out[0] = bfloat(silu(values[0]) * values[1]);
+  out[1] = bfloat(silu(values[2]) * values[3]);
+}
+
+constant constexpr uint DOWN_TILES = 2;  // tiles of a threadgroup of experts_down
+
+// experts_down: h = h + Σ weight × rounded(down inner) over the slots, the
+// largest weight first, the shared expert last; the sum is rounded at its end.
+// A threadgroup makes DOWN_TILES tiles and has a simdgroup for each slot.
+[[max_total_threads_per_threadgroup(1024)]] kernel void experts_down(
+    constant ExpertsArgs& args [[buffer(0)]],
+    device const float* logits [[buffer(1)]],
+    device const bfloat* inner [[buffer(2)]],
+    device const uchar* down [[buffer(3)]],
+    device const uchar* shared_down [[buffer(4)]],
+    device bfloat* h [[buffer(5)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint index [[thread_index_in_threadgroup]],
+    uint slot [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup uint experts[32];
+  threadgroup float weights[32];
+  threadgroup float outputs[32 * DOWN_TILES * TILE];
+  if (slot == 0) {
+    uint expert;
+    float weight;
+    route(expert, weight, logits, args.experts, args.chosen, lane);
+    experts[lane] = expert;
+    weights[lane] = lane == args.chosen ? shared_weight(logits[args.experts]) : weight;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const bool shared = slot == args.chosen;
+  const uint columns = shared ? args.shared_dim : args.expert_dim;
+  const uint tiles = args.hidden / TILE;
+  device const uchar* matrix = shared_down;
+  if (!shared) matrix = down + ulong(experts[slot]) * tiles * tile_bytes<4>(columns);
+#pragma clang loop unroll(full)
+  for (uint i = 0; i < DOWN_TILES; i++) {
+    const uint tile = group * DOWN_TILES + i;
+    float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
+    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(columns), inner + slot * args.expert_dim, columns, lane);
+#pragma clang loop unroll(full)
+    for (uint r = 0; r < TILE; r++) {
+      const float all = simd_sum(values[r]);
+      if (lane == 0) outputs[(slot * DOWN_TILES + i) * TILE + r] = rounded(all);
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (index >= DOWN_TILES * TILE) return;
+  float sum = 0.0f;
+  for (uint s = 0; s <= args.chosen; s++) sum += weights[s] * outputs[s * DOWN_TILES * TILE + index];
+  const uint at = group * DOWN_TILES * TILE + index;
+  h[at] = bfloat(float(h[at]) + rounded(sum));
+}
