@@ -68,12 +68,10 @@ func sink(h []candidate, i int) {
 	}
 }
 
-// nucleus returns the fewest of the likeliest candidates that together have at
-// least the share p of the weight, in no order. It moves them to the front of
-// c. Sorting a whole vocabulary would cost more than the rest of the sampler;
-// this partitions around pivots, each time going on with one side only.
-func nucleus(c []candidate, p float64) []candidate {
-	want := p * mass(c)
+// head returns the fewest of the likeliest candidates whose weights sum to at
+// least want, or all, in no order. It moves them to the front of c: it
+// partitions around pivots, each time going on with one side only.
+func head(c []candidate, want float64) []candidate {
 	kept, end := 0, len(c)
 	for end-kept > 1 {
 		mid := partition(c[kept:end]) + kept

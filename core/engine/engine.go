@@ -132,7 +132,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// TokenError is a prompt token that the vocabulary does not have.
+// TokenError is a prompt token that the vocabulary does not have. Its text does
+// not name the token: errors end up in logs.
 type TokenError struct {
 	Position int
 	Token    int32
@@ -140,7 +141,7 @@ type TokenError struct {
 }
 
 func (t *TokenError) Error() string {
-	return fmt.Sprintf("engine: prompt token %d is %d, the vocabulary has %d tokens", t.Position, t.Token, t.Vocab)
+	return fmt.Sprintf("engine: the prompt's token at %d is not in the vocabulary of %d tokens", t.Position, t.Vocab)
 }
 
 // ErrNoPrompt is a prompt without a token.
@@ -159,6 +160,9 @@ func (o Options) admit(r Request) error {
 		if t < 0 || int(t) >= o.Vocab {
 			return &TokenError{i, t, o.Vocab}
 		}
+	}
+	if r.LogProbs > MaxTopLogProbs {
+		return &SamplingError{"top_logprobs", fmt.Sprintf("%d, want at most %d", r.LogProbs, MaxTopLogProbs)}
 	}
 	return r.Sampling.check(o.Vocab)
 }

@@ -203,10 +203,12 @@ func TestSubmitRefusesBadRequests(t *testing.T) {
 		want string
 	}{
 		{"empty prompt", Request{}, "engine: empty prompt, want at least one token"},
-		{"token beyond the vocabulary", Request{Prompt: []int32{20, vocab}}, "engine: prompt token 1 is 256, the vocabulary has 256 tokens"},
-		{"negative token", Request{Prompt: []int32{-1}}, "engine: prompt token 0 is -1, the vocabulary has 256 tokens"},
+		{"token beyond the vocabulary", Request{Prompt: []int32{20, vocab}}, "engine: the prompt's token at 1 is not in the vocabulary of 256 tokens"},
+		{"negative token", Request{Prompt: []int32{-1}}, "engine: the prompt's token at 0 is not in the vocabulary of 256 tokens"},
 		{"temperature", Request{Prompt: []int32{20}, Sampling: Sampling{Temperature: 2.1}}, "engine: temperature: 2.1, want a number between 0 and 2"},
-		{"bias for no token", Request{Prompt: []int32{20}, Sampling: Sampling{LogitBias: map[int32]float64{999: 1}}}, "engine: logit_bias: names token 999, the vocabulary has 256"},
+		{"bias for no token", Request{Prompt: []int32{20}, Sampling: Sampling{LogitBias: map[int32]float64{999: 1}}}, "engine: logit_bias: names a token that is not in the vocabulary of 256"},
+		{"bias out of range", Request{Prompt: []int32{20}, Sampling: Sampling{LogitBias: map[int32]float64{9: 101}}}, "engine: logit_bias: 101, want a number between -100 and 100"},
+		{"top log-probabilities", Request{Prompt: []int32{20}, LogProbs: 21}, "engine: top_logprobs: 21, want at most 20"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := e.Submit(context.Background(), tt.r)

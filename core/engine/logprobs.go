@@ -1,18 +1,18 @@
 package engine
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // logSumExp returns log Σ exp(x) over the rows that are tokens.
 func logSumExp(logits []float32) float64 {
-	top := math.Inf(-1)
-	for _, x := range logits {
-		top = math.Max(top, float64(x))
-	}
+	top := slices.Max(logits)
 	var sum float64
 	for _, x := range logits {
-		sum += math.Exp(float64(x) - top)
+		sum += expBelow(float64(x) - float64(top))
 	}
-	return top + math.Log(sum)
+	return float64(top) + math.Log(sum)
 }
 
 // logProb returns a token's log-probability and the n likeliest tokens.
@@ -35,7 +35,8 @@ const (
 	loopProbability = 0.9999
 )
 
-// loopDetector counts how often the same token came without doubt.
+// loopDetector counts how often the same token came without doubt. Of a run's
+// first token it knows only that it came.
 type loopDetector struct {
 	token int32
 	run   int
@@ -44,14 +45,22 @@ type loopDetector struct {
 // looping takes the next token and its logits and reports whether the
 // generation only repeats itself.
 func (d *loopDetector) looping(id int32, logits []float32) bool {
-	if d.run == 0 || d.token != id {
+	if d.run == 0 || d.token != id || !certain(logits, id) {
 		d.token, d.run = id, 1
-		return false
-	}
-	if math.Exp(float64(logits[id])-logSumExp(logits)) <= loopProbability {
-		d.run = 1
 		return false
 	}
 	d.run++
 	return d.run >= loopTokens
+}
+
+// certain reports whether a token's probability is above loopProbability.
+func certain(logits []float32, id int32) bool {
+	// One other token this close is enough for a no, and soon found.
+	near := logits[id] + float32(math.Log(1/loopProbability-1))
+	for i, x := range logits {
+		if x >= near && int32(i) != id {
+			return false
+		}
+	}
+	return float64(logits[id])-logSumExp(logits) > math.Log(loopProbability)
 }

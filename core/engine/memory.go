@@ -42,7 +42,8 @@ func (o Options) Memory(c checkpoint.Config, weights int64, scratch func(rows, m
 		Weights:   weights,
 		KV:        states * kvBytes(c) * int64(o.MaxSeq),
 		Recurrent: (int64(o.CacheEntries)*snapshotsPerEntry + states) * recurrentBytes(c),
-		Scratch:   scratch(o.PrefillChunk, o.MaxSeq),
+		// No call has more rows than the context.
+		Scratch: scratch(min(o.PrefillChunk, o.MaxSeq), o.MaxSeq),
 	}
 }
 

@@ -54,7 +54,7 @@ type Sampling struct {
 	MinP              float64           // 0: off
 	PresencePenalty   float64           // taken off the logit of each token generated before
 	FrequencyPenalty  float64           // the same, once for each time it was
-	RepetitionPenalty float64           // 0 or 1: off; divides, over prompt and completion
+	RepetitionPenalty float64           // 0 or 1: off; at most 10; divides, over prompt and completion
 	LogitBias         map[int32]float64 // added to logits
 	// Seed makes the choice repeatable: the same seed, prompt and parameters
 	// give the same tokens, whatever the load. Nil takes a random one.

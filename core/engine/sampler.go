@@ -20,7 +20,7 @@ func (s Sampling) check(vocab int) error {
 		{"min_p", s.MinP, 0, 1, "between 0 and 1"},
 		{"presence_penalty", s.PresencePenalty, -2, 2, "between -2 and 2"},
 		{"frequency_penalty", s.FrequencyPenalty, -2, 2, "between -2 and 2"},
-		{"repetition_penalty", s.RepetitionPenalty, 0, 2, "between 0 and 2"},
+		{"repetition_penalty", s.RepetitionPenalty, 0, 10, "between 0 and 10"},
 	} {
 		if !(p.value >= p.from && p.value <= p.to) {
 			return &SamplingError{p.name, fmt.Sprintf("%v, want a number %s", p.value, p.want)}
@@ -31,10 +31,10 @@ func (s Sampling) check(vocab int) error {
 	}
 	for id, b := range s.LogitBias {
 		if id < 0 || int(id) >= vocab {
-			return &SamplingError{"logit_bias", fmt.Sprintf("names token %d, the vocabulary has %d", id, vocab)}
+			return &SamplingError{"logit_bias", fmt.Sprintf("names a token that is not in the vocabulary of %d", vocab)}
 		}
 		if !(b >= -100 && b <= 100) {
-			return &SamplingError{"logit_bias", fmt.Sprintf("%v for token %d, want a number between -100 and 100", b, id)}
+			return &SamplingError{"logit_bias", fmt.Sprintf("%v, want a number between -100 and 100", b)}
 		}
 	}
 	return nil
@@ -68,14 +68,17 @@ func (s Sampling) adjusts() bool {
 // parameters, the prompt and the seed alone: it draws once a token.
 type sampler struct {
 	Sampling
-	vocab int // rows that are tokens; padding behind them is never chosen
+	vocab int     // rows that are tokens; padding behind them is never chosen
+	cold  float64 // 1 / Temperature
 	rng   *rand.Rand
 
 	prompt map[int32]struct{} // tokens of the prompt, for the repetition penalty
 	count  map[int32]int      // tokens generated
 
-	adjusted []float32   // scratch
-	work     []candidate // scratch
+	// Scratch memory.
+	adjusted []float32
+	work     []candidate
+	weights  []float64
 }
 
 func newSampler(s Sampling, prompt []int32, vocab int) *sampler {
@@ -83,7 +86,7 @@ func newSampler(s Sampling, prompt []int32, vocab int) *sampler {
 	if s.Seed != nil {
 		seed = *s.Seed
 	}
-	p := &sampler{Sampling: s, vocab: vocab, rng: rand.New(rand.NewPCG(seed, 0)), count: map[int32]int{}}
+	p := &sampler{Sampling: s, vocab: vocab, cold: 1 / s.Temperature, rng: rand.New(rand.NewPCG(seed, 0)), count: map[int32]int{}}
 	if s.RepetitionPenalty != 0 && s.RepetitionPenalty != 1 {
 		p.prompt = make(map[int32]struct{})
 		for _, t := range prompt {
@@ -110,7 +113,10 @@ func (p *sampler) sample(logits []float32) (int32, error) {
 	if err != nil || p.greedy() {
 		return best, err
 	}
-	return p.draw(p.narrow(logits, logits[best])), nil
+	if p.TopK > 0 && p.TopK < len(logits) {
+		return p.fromLikeliest(logits), nil
+	}
+	return p.fromAll(logits, logits[best]), nil
 }
 
 // argmax returns the token of the largest logit, of equals the lowest.
@@ -159,50 +165,4 @@ func repeated(x float32, penalty float64) float32 {
 		return float32(float64(x) / penalty)
 	}
 	return float32(float64(x) * penalty)
-}
-
-// narrow applies temperature, top-k, top-p and min-p and returns what may be
-// drawn, with the weight of each: its probability relative to the likeliest,
-// whose logit is top.
-func (p *sampler) narrow(logits []float32, top float32) []candidate {
-	if cap(p.work) < len(logits) {
-		p.work = make([]candidate, len(logits))
-	}
-	var c []candidate
-	if p.TopK > 0 && p.TopK < len(logits) {
-		c = largest(logits, p.TopK, p.work)
-	} else {
-		c = p.work[:len(logits)]
-		for i, x := range logits {
-			c[i] = candidate{id: int32(i), logit: x}
-		}
-	}
-	for i := range c {
-		c[i].weight = math.Exp((float64(c[i].logit) - float64(top)) / p.Temperature)
-	}
-	if p.TopP > 0 && p.TopP < 1 {
-		c = nucleus(c, p.TopP)
-	}
-	if p.MinP > 0 {
-		n := 0
-		for _, x := range c {
-			if x.weight >= p.MinP {
-				c[n] = x
-				n++
-			}
-		}
-		c = c[:n]
-	}
-	return c
-}
-
-// draw picks one of c by its weight.
-func (p *sampler) draw(c []candidate) int32 {
-	r := p.rng.Float64() * mass(c)
-	for _, x := range c {
-		if r -= x.weight; r < 0 {
-			return x.id
-		}
-	}
-	return c[len(c)-1].id // rounding left a crumb
 }

@@ -219,7 +219,7 @@ func TestLargestIsASortedHead(t *testing.T) {
 	}
 }
 
-func TestNucleusIsTheShortestHead(t *testing.T) {
+func TestHeadIsTheShortest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 500 {
 		c := make([]candidate, 1+rng.IntN(200))
@@ -229,13 +229,13 @@ func TestNucleusIsTheShortestHead(t *testing.T) {
 		}
 		want := slices.Clone(c)
 		slices.SortStableFunc(want, func(a, b candidate) int { return int(b.logit - a.logit) })
-		p := rng.Float64()
+		share := rng.Float64() * mass(c)
 		n, sum := 0, 0.0
-		for sum < p*mass(c) {
+		for sum < share {
 			sum += want[n].weight
 			n++
 		}
-		got := slices.Clone(nucleus(c, p))
+		got := slices.Clone(head(c, share))
 		slices.SortFunc(got, func(a, b candidate) int {
 			if a.likelier(b) {
 				return -1
@@ -243,7 +243,50 @@ func TestNucleusIsTheShortestHead(t *testing.T) {
 			return 1
 		})
 		if !slices.Equal(got, want[:max(n, 1)]) {
-			t.Fatalf("nucleus of %v has %d candidates, want %d", p, len(got), n)
+			t.Fatalf("head of %v has %d candidates, want %d", share, len(got), n)
+		}
+	}
+}
+
+// What is kept of a whole vocabulary, and with what weight, is what the plain
+// reading gives: for flat and peaked logits, with equals, far below the top.
+func TestKeptTokensAreTheExactHead(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for range 300 {
+		logits := make([]float32, 1+rng.IntN(3000))
+		spread := []float64{0, 0.01, 1, 5, 40}[rng.IntN(5)]
+		for i := range logits {
+			logits[i] = float32(rng.NormFloat64() * spread)
+			switch rng.IntN(6) {
+			case 0, 1:
+				logits[i] = logits[rng.IntN(i+1)]
+			case 2:
+				if i > 0 {
+					logits[i] = float32(math.Inf(-1)) // never to be chosen
+				}
+			}
+		}
+		s := Sampling{Temperature: 0.1 + 2*rng.Float64(), TopP: rng.Float64()}
+		if rng.IntN(2) == 0 {
+			s.MinP = rng.Float64() / 10
+		}
+		wide := make([]float64, len(logits))
+		for i, x := range logits {
+			wide[i] = float64(x) - float64(slices.Max(logits)) // or exp would overflow
+		}
+		want := exact(wide, s)
+		p := newSampler(s, nil, len(logits))
+		if _, err := p.sample(logits); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, w := range p.weights {
+			sum += w
+		}
+		for i, w := range p.weights {
+			if math.Abs(w/sum-want[i]) > 1e-12 {
+				t.Fatalf("%+v, spread %v: token %d of %d has probability %v, want %v", s, spread, i, len(logits), w/sum, want[i])
+			}
 		}
 	}
 }
