@@ -21,6 +21,9 @@ func run() int {
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	root := newRoot()
+	if program, err := os.Executable(); err == nil && len(os.Args) == 1 && inBundle(program) {
+		root.SetArgs([]string{"menu"}) // opened as an app
+	}
 	err := root.ExecuteContext(ctx)
 	var quiet exitCode
 	switch {
@@ -59,6 +62,6 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newChat(), newEval(), newAudit(), newDoctor(), newVersion())
+	root.AddCommand(newServe(), newMenu(), newChat(), newEval(), newAudit(), newDoctor(), newVersion())
 	return root
 }

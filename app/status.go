@@ -26,8 +26,11 @@ func status(err error) int {
 		model  modelError
 		memory *engine.MemoryError
 		busy   *server.BusyError
+		blind  noDisplay
 	)
 	switch {
+	case errors.As(err, &blind):
+		return exitNoDisplay
 	case errors.As(err, &busy):
 		return supervise.ExitPort
 	case errors.As(err, &memory):
