@@ -34,6 +34,7 @@ var apart = map[string][]string{
 	"core":           nil,
 	"core/chat":      nil,
 	"core/download":  nil,
+	"core/grammar":   nil,
 	"core/tokenizer": nil,
 	"scripts":        nil,
 	"shaders":        nil,
