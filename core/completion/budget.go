@@ -23,10 +23,10 @@ func (s *Service) guide(r Request, p prompt) engine.Guide {
 }
 
 // Next implements engine.Guide.
-func (b *thinkBudget) Next(generated []int32) (token int32, ok bool) {
+func (b *thinkBudget) Next(generated []int32) (engine.Choice, error) {
 	i := len(generated) - b.budget
 	if i < 0 || i >= len(b.close) || slices.Contains(generated[:b.budget], b.end) {
-		return 0, false
+		return engine.Choice{}, nil
 	}
-	return b.close[i], true
+	return engine.Choice{Forced: true, Token: b.close[i]}, nil
 }

@@ -16,14 +16,19 @@ func newChooser(r Request, vocab int) *chooser {
 
 // next chooses the next token from the logits of all rows.
 func (c *chooser) next(logits []float32) (Event, error) {
-	id, err := c.sampler.sample(logits)
+	var may Choice
+	if c.request.Guide != nil {
+		var err error
+		if may, err = c.request.Guide.Next(c.generated); err != nil {
+			return Event{}, err
+		}
+	}
+	id, err := c.sampler.sample(logits, may.Allowed)
 	if err != nil {
 		return Event{}, err
 	}
-	if c.request.Guide != nil {
-		if forced, ok := c.request.Guide.Next(c.generated); ok {
-			id = forced
-		}
+	if may.Forced {
+		id = may.Token
 	}
 	c.sampler.accept(id)
 	c.generated = append(c.generated, id)

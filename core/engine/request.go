@@ -41,9 +41,20 @@ const MaxTopLogProbs = 20
 // must be quick.
 type Guide interface {
 	// Next is called before each token is chosen with the tokens generated so
-	// far. It returns a token to take in any case, or ok false to let the
-	// sampler choose. A forced token is generated like any other.
-	Next(generated []int32) (token int32, ok bool)
+	// far, and says what it may be. An error ends the generation with it.
+	Next(generated []int32) (Choice, error)
+}
+
+// Choice is what a guide leaves of the vocabulary. The zero value leaves all.
+type Choice struct {
+	// Allowed, where not nil, has a bit for each token that may be chosen, token
+	// t at bit t%64 of word t/64; at least one is set. It is the guide's until
+	// its next call.
+	Allowed []uint64
+	// Forced says that it is Token in any case. A forced token is generated like
+	// any other.
+	Forced bool
+	Token  int32
 }
 
 // Sampling says how a token is chosen from logits. The zero value is greedy.

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 )
 
@@ -78,6 +79,8 @@ type sampler struct {
 	// Scratch memory.
 	adjusted []float32
 	work     []candidate
+	ids      []int32   // of only
+	among    []float32 // of only
 	weights  []float64
 }
 
@@ -103,12 +106,26 @@ func (p *sampler) accept(id int32) {
 	}
 }
 
-// sample chooses a token from the logits of all rows.
-func (p *sampler) sample(logits []float32) (int32, error) {
+// sample chooses a token from the logits of all rows, of those whose bits are
+// set in allowed where that is not nil.
+func (p *sampler) sample(logits []float32, allowed []uint64) (int32, error) {
 	logits = logits[:p.vocab]
 	if p.adjusts() {
 		logits = p.adjust(logits)
 	}
+	if allowed == nil {
+		return p.choose(logits)
+	}
+	ids, among := p.only(logits, allowed)
+	i, err := p.choose(among)
+	if err != nil {
+		return 0, err
+	}
+	return ids[i], nil
+}
+
+// choose returns the place of the choice in logits.
+func (p *sampler) choose(logits []float32) (int32, error) {
 	best, err := argmax(logits)
 	if err != nil || p.greedy() {
 		return best, err
@@ -117,6 +134,20 @@ func (p *sampler) sample(logits []float32) (int32, error) {
 		return p.fromLikeliest(logits), nil
 	}
 	return p.fromAll(logits, logits[best]), nil
+}
+
+// only returns the tokens allowed, in their order, and the logits of these, in
+// scratch memory.
+func (p *sampler) only(logits []float32, allowed []uint64) (ids []int32, among []float32) {
+	ids, among = p.ids[:0], p.among[:0]
+	for i, w := range allowed {
+		for ; w != 0; w &= w - 1 {
+			id := 64*i + bits.TrailingZeros64(w)
+			ids, among = append(ids, int32(id)), append(among, logits[id])
+		}
+	}
+	p.ids, p.among = ids, among
+	return ids, among
 }
 
 // argmax returns the token of the largest logit, of equals the lowest.

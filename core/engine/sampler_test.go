@@ -107,7 +107,7 @@ func TestSamplerDrawsFromTheExactDistribution(t *testing.T) {
 			const draws = 200_000
 			counts := make([]int, len(logits))
 			for range draws {
-				id, err := p.sample(logits)
+				id, err := p.sample(logits, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +172,7 @@ func TestSamplerAdjustsLogits(t *testing.T) {
 			for _, id := range tt.generated {
 				p.accept(id)
 			}
-			if got, err := p.sample(logits); got != tt.want || err != nil {
+			if got, err := p.sample(logits, nil); got != tt.want || err != nil {
 				t.Errorf("sample = %d, %v; want %d", got, err, tt.want)
 			}
 		})
@@ -184,7 +184,7 @@ func TestSamplerNeverChoosesPadding(t *testing.T) {
 	for _, s := range []Sampling{{}, {Temperature: 2}, {Temperature: 1, TopK: 4}, {Temperature: 1, TopP: 0.99}, {PresencePenalty: 1}} {
 		p := newSampler(s, nil, 2)
 		for range 200 {
-			if id, err := p.sample(logits); err != nil || id >= 2 {
+			if id, err := p.sample(logits, nil); err != nil || id >= 2 {
 				t.Fatalf("%+v: sample = %d, %v; want a token", s, id, err)
 			}
 		}
@@ -195,7 +195,7 @@ func TestSamplerRefusesWhatIsNotANumber(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, logits := range [][]float32{{nan, 1}, {1, nan}, {inf, 1}, {-inf, -inf}} {
 		for _, s := range []Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 1}, {FrequencyPenalty: 1}} {
-			if _, err := newSampler(s, nil, 2).sample(logits); !errors.Is(err, ErrNotANumber) {
+			if _, err := newSampler(s, nil, 2).sample(logits, nil); !errors.Is(err, ErrNotANumber) {
 				t.Errorf("%v with %+v: %v, want ErrNotANumber", logits, s, err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestKeptTokensAreTheExactHead(t *testing.T) {
 		}
 		want := exact(wide, s)
 		p := newSampler(s, nil, len(logits))
-		if _, err := p.sample(logits); err != nil {
+		if _, err := p.sample(logits, nil); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
@@ -310,7 +310,7 @@ func BenchmarkSample(b *testing.B) {
 			p := newSampler(bb.s, nil, 248077)
 			b.SetBytes(int64(len(logits)) * 4)
 			for b.Loop() {
-				if _, err := p.sample(logits); err != nil {
+				if _, err := p.sample(logits, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// What is allowed is drawn as if there was nothing else.
+func TestOnlyAllowedTokensAreChosen(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	logits := make([]float32, 200)
+	for i := range logits {
+		logits[i] = float32(rng.NormFloat64() * 3)
+	}
+	for _, tt := range []struct {
+		name string
+		s    Sampling
+		ids  []int32
+	}{
+		{"greedy", Sampling{}, []int32{3, 64, 65, 199}},
+		{"one", Sampling{Temperature: 1}, []int32{77}},
+		{"temperature", Sampling{Temperature: 1}, []int32{0, 1, 63, 64, 127, 128, 190}},
+		{"top-k beyond them", Sampling{Temperature: 2, TopK: 20, TopP: 0.95}, []int32{5, 70, 140}},
+		{"top-k within them", Sampling{Temperature: 2, TopK: 2}, []int32{5, 70, 140, 199}},
+		{"all filters", Sampling{Temperature: 1.5, TopK: 4, TopP: 0.9, MinP: 0.1}, []int32{2, 4, 6, 8, 10, 12, 14}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			seed := uint64(9)
+			tt.s.Seed = &seed
+			mask := make([]uint64, 4)
+			var few []float32
+			for _, id := range tt.ids {
+				mask[id/64] |= 1 << (id % 64)
+				few = append(few, logits[id])
+			}
+			all, alone := newSampler(tt.s, nil, len(logits)), newSampler(tt.s, nil, len(few))
+			for range 1000 {
+				got, err := all.sample(logits, mask)
+				want, _ := alone.sample(few, nil)
+				if err != nil || got != tt.ids[want] {
+					t.Fatalf("sample = %d, %v; want %d", got, err, tt.ids[want])
+				}
+			}
+		})
+	}
+	if _, err := newSampler(Sampling{}, nil, 200).sample(logits, make([]uint64, 4)); err == nil {
+		t.Errorf("a token was chosen of none")
+	}
+}
+
+type guideFunc func(generated []int32) (Choice, error)
+
+func (f guideFunc) Next(generated []int32) (Choice, error) { return f(generated) }
+
+func TestGuideSteers(t *testing.T) {
+	logits := []float32{0, 1, 2, 3, 4, 5, 6, 7}
+	failed := errors.New("no way on")
+	guide := guideFunc(func(generated []int32) (Choice, error) {
+		switch len(generated) {
+		case 0:
+			return Choice{}, nil
+		case 1:
+			return Choice{Allowed: []uint64{0b1011}}, nil
+		case 2:
+			return Choice{Forced: true, Token: 2}, nil
+		}
+		return Choice{}, failed
+	})
+	c := newChooser(Request{Guide: guide, LogProbs: 1}, len(logits))
+	for i, want := range []int32{7, 3, 2} {
+		e, err := c.next(logits)
+		if err != nil || e.Token != want {
+			t.Fatalf("token %d is %d, %v; want %d", i, e.Token, err, want)
+		}
+		if e.LogProb.Token != want || e.LogProb.Top[0].Token != 7 {
+			t.Errorf("log-probability %+v, want the model's own", e.LogProb)
+		}
+	}
+	if _, err := c.next(logits); !errors.Is(err, failed) {
+		t.Errorf("a guide's error became %v", err)
+	}
+}
