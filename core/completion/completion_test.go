@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -23,20 +24,24 @@ import (
 // The demo model's tokenizer has the template's control tokens and is small.
 func demoTokenizer(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
-	var files [2][]byte
-	for i, name := range []string{"tokenizer.json", "tokenizer_config.json"} {
-		b, err := os.ReadFile("../../bundle/demo/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[i] = b
-	}
-	tok, err := tokenizer.Load(files[0], files[1])
+	tok, err := loadDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tok
 }
+
+var loadDemo = sync.OnceValues(func() (*tokenizer.Tokenizer, error) {
+	var files [2][]byte
+	for i, name := range []string{"tokenizer.json", "tokenizer_config.json"} {
+		b, err := os.ReadFile("../../bundle/demo/" + name)
+		if err != nil {
+			return nil, err
+		}
+		files[i] = b
+	}
+	return tokenizer.Load(files[0], files[1])
+})
 
 // stage is a service whose model says what a test wrote.
 type stage struct {
@@ -44,26 +49,55 @@ type stage struct {
 	tok    *tokenizer.Tokenizer
 	device *backendtest.Device
 	engine *engine.Engine
+	reply  reply
+}
+
+// reply is what the model says after a prompt.
+type reply struct {
+	mu     sync.Mutex
+	from   int // tokens of the prompt; -1: those of the next one
+	tokens []int32
+}
+
+func (r *reply) set(from int, tokens []int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.from, r.tokens = from, tokens
+}
+
+// next returns the token after so many.
+func (r *reply) next(n int) int32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.from < 0 || r.from > n {
+		r.from = n
+	}
+	if len(r.tokens) == 0 {
+		return 0
+	}
+	return r.tokens[min(n-r.from, len(r.tokens)-1)]
 }
 
 // script makes a service whose model, asked anything, generates these tokens
-// and then the end of its turn. The prompt's length is what tells the script
-// where it is.
+// and then the end of its turn.
 func script(t testing.TB, lines func(tok *tokenizer.Tokenizer) []int32) *stage {
 	t.Helper()
-	tok := demoTokenizer(t)
-	vocab, turn, stops, err := EngineOptions(tok, nil)
-	if err != nil {
+	s := scriptWith(t, engine.Options{MaxSeq: 4096, PrefillChunk: 4096, Queue: 4})
+	s.reply.set(-1, append(lines(s.tok), s.ids[chat.TurnEnd]))
+	return s
+}
+
+// scriptWith makes a service whose model says nothing yet.
+func scriptWith(t testing.TB, o engine.Options) *stage {
+	t.Helper()
+	s := &stage{tok: demoTokenizer(t)}
+	var err error
+	if o.Vocab, o.Turn, o.StopTokens, err = EngineOptions(s.tok, nil); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{tok: tok, device: &backendtest.Device{Vocab: vocab + 8}}
-	said := append(lines(tok), turn.EndOfTurn)
-	open := -1
-	s.device.Next = func(tokens []int32) int32 {
-		if open < 0 || open > len(tokens) {
-			open = len(tokens)
-		}
-		return said[min(len(tokens)-open, len(said)-1)]
+	s.device = &backendtest.Device{
+		Vocab: o.Vocab + 8,
+		Next:  func(tokens []int32) int32 { return s.reply.next(len(tokens)) },
 	}
 	load := func(ctx context.Context, progress func(done, total int64)) (*model.Model, func() error, error) {
 		w, err := s.device.Load(ctx, nil, progress)
@@ -73,11 +107,7 @@ func script(t testing.TB, lines func(tok *tokenizer.Tokenizer) []int32) *stage {
 		m := model.New(s.device.Config(), w)
 		return m, m.Close, nil
 	}
-	s.engine, err = engine.New(load, engine.Options{
-		MaxSeq: 4096, PrefillChunk: 4096, Queue: 4, CacheEntries: 0,
-		Vocab: vocab, Turn: turn, StopTokens: stops,
-	})
-	if err != nil {
+	if s.engine, err = engine.New(load, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -85,7 +115,7 @@ func script(t testing.TB, lines func(tok *tokenizer.Tokenizer) []int32) *stage {
 		defer cancel()
 		s.engine.Close(ctx)
 	})
-	if s.Service, err = New(s.engine, tok); err != nil {
+	if s.Service, err = New(s.engine, s.tok); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -77,6 +77,7 @@ type Engine struct {
 	queue     []*job     // waiting, the next first
 	running   *job       // on the device
 	foreseen  *foresight // to prefill when nothing else is to do
+	ahead     bool       // that is being done
 	closing   bool
 	abortLoad context.CancelFunc // of the load under way
 	wake      chan struct{}      // capacity 1: one of these changed

@@ -31,19 +31,22 @@ func (w *worker) anticipate() bool {
 	w.mu.Lock()
 	f := w.foreseen
 	w.foreseen = nil
+	w.ahead = f != nil && w.model != nil
+	begin := w.ahead
 	w.mu.Unlock()
-	if f == nil || w.model == nil {
+	if !begin {
 		return false
 	}
 	defer w.attend()()
 	err := w.guard(func() error { return w.prefillAhead(f) })
-	if errors.Is(err, errDisturbed) {
-		w.mu.Lock()
-		if w.foreseen == nil {
-			w.foreseen = f // until a generation comes, which makes it stale
-		}
-		w.mu.Unlock()
-	} else if err != nil {
+	w.mu.Lock()
+	w.ahead = false
+	disturbed := errors.Is(err, errDisturbed)
+	if disturbed && w.foreseen == nil && !w.closing {
+		w.foreseen = f // until a generation comes, which makes it stale
+	}
+	w.mu.Unlock()
+	if err != nil && !disturbed {
 		w.o.Log.Error("engine: prefill ahead", "error", err)
 	}
 	return true

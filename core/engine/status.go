@@ -29,6 +29,9 @@ type Status struct {
 	Queue    int // requests waiting
 	QueueCap int
 	Running  *Running
+	// Ahead: the engine prefills what the next prompt will most likely begin
+	// with, or is about to.
+	Ahead bool
 	// StepAge is how long the device has been at its step; zero while it has
 	// nothing to do.
 	StepAge time.Duration
@@ -78,10 +81,10 @@ type CacheStatus struct {
 // Status returns what the engine is doing now.
 func (e *Engine) Status() Status {
 	e.mu.Lock()
-	queue := e.waiting()
+	queue, ahead := e.waiting(), e.foreseen != nil || e.ahead
 	e.mu.Unlock()
 	s := e.meter.status(time.Now())
-	s.Queue, s.QueueCap = queue, e.o.Queue
+	s.Queue, s.QueueCap, s.Ahead = queue, e.o.Queue, ahead
 	return s
 }
 
