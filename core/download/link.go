@@ -45,27 +45,36 @@ func (w *work) linkRight(exams []*exam) (map[string]bool, error) {
 			w.meter.report(fmt.Sprintf("%s is not used: %v", e.path, e.verdict()))
 			continue
 		}
-		target, err := filepath.Abs(e.path)
+		ok, err := w.linkTo(e)
 		if err != nil {
 			return nil, err
 		}
-		final := w.final(e.file)
-		if err := linkFile(target, final); err != nil {
-			w.meter.report(fmt.Sprintf("%s is right but can't be linked to: %v", e.path, err))
-			continue
-		}
-		step("linked")
-		if isJournal(final + journalSuffix) {
-			if err := removePart(final); err != nil {
-				return nil, err
-			}
-		}
-		if err := w.prove(e.proof(Linked, target)); err != nil {
-			return nil, err
-		}
-		linked[e.file.Name] = true
+		linked[e.file.Name] = ok
 	}
 	return linked, nil
+}
+
+// linkTo links to a file that is right. Its receipt is written first: were we
+// stopped in between, the next pull would make the link. It reports false where
+// the folder's disk has no links.
+func (w *work) linkTo(e *exam) (bool, error) {
+	target, err := filepath.Abs(e.path)
+	if err != nil {
+		return false, err
+	}
+	if err := w.prove(e.proof(Linked, target)); err != nil {
+		return false, err
+	}
+	final := w.final(e.file)
+	if err := linkFile(target, final); err != nil {
+		w.meter.report(fmt.Sprintf("%s is right but can't be linked to: %v", e.path, err))
+		return false, w.disprove(e.file.Name)
+	}
+	step("link renamed")
+	if isJournal(final + journalSuffix) {
+		return true, removePart(final)
+	}
+	return true, nil
 }
 
 func without(files []File, names map[string]bool) []File {
@@ -87,5 +96,6 @@ func linkFile(target, name string) error {
 	if err := os.Symlink(target, temporary); err != nil {
 		return err
 	}
+	step("link made")
 	return moveFile(temporary, name)
 }

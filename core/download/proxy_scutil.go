@@ -8,31 +8,30 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-var (
-	scutilValue = regexp.MustCompile(`^\s*(\w+) : (.*)$`)
-	scutilItem  = regexp.MustCompile(`^\s*\d+ : (.*)$`)
-)
+var scutilValue = regexp.MustCompile(`^\s*(\w+) : (.*)$`)
 
 // parseScutil reads what scutil --proxy prints: a dictionary of settings, one of
-// which is an array of the hosts that need no proxy. A proxy that a script
-// chooses (ProxyAutoConfigURLString) is not known from it.
+// which is an array of the hosts that need no proxy. Dictionaries within it are
+// of single interfaces, and left out. A proxy that a script chooses
+// (ProxyAutoConfigURLString) is not known from it.
 func parseScutil(text string) proxySettings {
 	values := map[string]string{}
-	var exceptions []string
-	inArray := false
+	var exceptions, within []string // within: the names of what is open
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		switch m := scutilItem.FindStringSubmatch(line); {
-		case strings.HasSuffix(line, "<array> {"):
-			inArray = strings.HasPrefix(strings.TrimSpace(line), "ExceptionsList ")
-		case strings.TrimSpace(line) == "}":
-			inArray = false
-		case inArray && m != nil:
-			exceptions = append(exceptions, noProxy(m[1]))
-		default:
-			if m := scutilValue.FindStringSubmatch(line); m != nil {
-				values[m[1]] = m[2]
-			}
+		line = strings.TrimSpace(line)
+		m := scutilValue.FindStringSubmatch(line)
+		switch {
+		case line == "}" && len(within) > 0:
+			within = within[:len(within)-1]
+		case strings.HasSuffix(line, "> {") && m == nil:
+			within = append(within, "")
+		case m == nil:
+		case strings.HasSuffix(line, "> {"):
+			within = append(within, m[1])
+		case len(within) == 1:
+			values[m[1]] = m[2]
+		case len(within) == 2 && within[1] == "ExceptionsList":
+			exceptions = append(exceptions, noProxy(m[2]))
 		}
 	}
 	c := proxySettings{

@@ -123,6 +123,14 @@ func (w *work) prove(proofs ...Proof) error {
 	return w.Store.save(w.receipt)
 }
 
+// disprove takes a proof out of the receipt.
+func (w *work) disprove(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.receipt.drop(name)
+	return w.Store.save(w.receipt)
+}
+
 // Pull makes the folder have all files of the manifest, proved. What is there
 // already is kept, what other programs have is linked to, and the rest is
 // fetched. After an error or the end of ctx another Pull goes on where this one

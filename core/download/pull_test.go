@@ -3,9 +3,7 @@ package download
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -29,6 +27,10 @@ var quick = patience{
 }
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		child(text)
+		return
+	}
 	log.SetOutput(io.Discard) // net/http's servers tell of connections that tests cut
 	os.Exit(m.Run())
 }
@@ -123,14 +125,47 @@ func (s *site) complete() {
 func (s *site) provedOnly() {
 	s.t.Helper()
 	for _, f := range s.contents() {
-		got, err := os.ReadFile(filepath.Join(s.Folder, f.Name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || !bytes.Equal(got, f.Content) {
-			s.t.Errorf("%s has its final name with %d bytes that are wrong (error %v)", f.Name, len(got), err)
+		if _, err := os.Lstat(s.path(f.Name)); err == nil && !s.right(f.Name) {
+			s.t.Errorf("%s has its final name and is wrong", f.Name)
 		}
 	}
+}
+
+// right says whether a file is there and as the server has it.
+func (s *site) right(name string) bool {
+	for _, f := range s.contents() {
+		if f.Name == name {
+			got, err := os.ReadFile(s.path(name))
+			return err == nil && bytes.Equal(got, f.Content)
+		}
+	}
+	return false
+}
+
+// verify verifies, and returns the reports of files that are not right.
+func (s *site) verify() []Report {
+	s.t.Helper()
+	reports, err := Verify(context.Background(), s.Options)
+	if err != nil {
+		s.t.Fatalf("Verify: %v", err)
+	}
+	return slices.DeleteFunc(reports, func(r Report) bool { return r.State == Right })
+}
+
+// copyTo writes files of the server to a folder, and returns the folder.
+func (s *site) copyTo(folder string, names ...string) string {
+	s.t.Helper()
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, f := range s.contents() {
+		if slices.Contains(names, f.Name) {
+			if err := os.WriteFile(filepath.Join(folder, f.Name), f.Content, 0o666); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	return folder
 }
 
 func (s *site) contents() []hubtest.File { return s.hub.Files() }
@@ -192,4 +227,33 @@ func TestPull(t *testing.T) {
 	if got, err := s.Store.Locate(s.Manifest); err != nil || got != r.Folder {
 		t.Errorf("Locate = %q, %v, want %q", got, err, r.Folder)
 	}
+}
+
+// origins checks that the receipt says that origin of all files, and Linked of
+// those named.
+func (s *site) origins(want Origin, linked ...string) {
+	s.t.Helper()
+	r, err := s.Store.Receipt(s.Folder)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range r.Files {
+		want := want
+		if slices.Contains(linked, p.Name) {
+			want = Linked
+		}
+		if p.Origin != want {
+			s.t.Errorf("%s: origin %s, want %s", p.Name, p.Origin, want)
+		}
+	}
+}
+
+// linkedNames returns the names in the folder that are links.
+func (s *site) linkedNames() (names []string) {
+	for _, name := range s.list() {
+		if _, err := os.Readlink(s.path(name)); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }

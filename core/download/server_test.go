@@ -183,7 +183,7 @@ func (s *site) keepsWhatItHas() {
 	s.t.Helper()
 	var proved []string
 	for _, name := range s.list() {
-		if _, ok := s.Manifest.File(name); ok {
+		if s.right(name) {
 			proved = append(proved, name)
 		}
 	}

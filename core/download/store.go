@@ -163,6 +163,7 @@ func replaceFile(path string, content []byte) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
+	step("new content written")
 	return moveFile(f.Name(), path)
 }
 

@@ -65,10 +65,11 @@ func (w *work) settled(f File) (bool, error) {
 	return false, nil
 }
 
-// is says whether the file at path is the one that was proved.
+// is says whether the file at path is the one that was proved. One that was
+// found damaged since never is, though its stamp may be the same.
 func (p *Proof) is(path string) bool {
 	info, err := statFile(path)
-	return err == nil && stampOf(info) == p.stamp
+	return err == nil && !p.Damaged && stampOf(info) == p.stamp
 }
 
 func absent(path string) bool {
@@ -142,7 +143,11 @@ func (e *exam) reopen() error {
 		return err
 	}
 	step("damage noted")
-	return moveFile(e.path, e.path+partSuffix)
+	if err := moveFile(e.path, e.path+partSuffix); err != nil {
+		return err
+	}
+	step("damaged file made a part")
+	return nil
 }
 
 // copyRight begins an unfinished file with the right pieces of a damaged one
