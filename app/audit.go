@@ -116,7 +116,7 @@ func auditTalks() []talk {
 	say := func(role, text string) chat.Message { return chat.Message{Role: role, Content: chat.Text(text)} }
 	weather := json.RawMessage(`{"type":"function","function":{"name":"get_weather","description":"Weather of a city","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`)
 	call := chat.Message{Role: "assistant", ToolCalls: []chat.ToolCall{{Name: "get_weather", Arguments: json.RawMessage(`{"city":"Paris"}`)}}}
-	long := strings.Repeat("The lighthouse keeper wrote a line in his book each night, and the sea read none of them. ", 60)
+	long := strings.Repeat("The lighthouse keeper wrote a line in his book each night, and the sea read none of them. ", 100)
 	return []talk{
 		{"one question", completion.Request{Messages: []chat.Message{say("user", "What is the capital of France?")}}},
 		{"several turns", completion.Request{Messages: []chat.Message{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"calla/core/backend"
 )
@@ -23,8 +24,9 @@ type Finding struct {
 // auditSteps is how many generated tokens are compared behind the prompt.
 const auditSteps = 3
 
-// auditChunks are the call sizes that must not matter.
-var auditChunks = []int{64, 192, 512, 2048}
+// auditChunks are the call sizes that must not matter. The first is what the
+// others are compared with.
+var auditChunks = []int{2048, 512, 192, 64}
 
 // Audit proves on the loaded model that a prompt's result does not depend on
 // how it was evaluated: in calls of several sizes, from every place where the
@@ -57,36 +59,39 @@ type audit struct {
 	alive  func() error
 	report func(Finding)
 	want   trace
+
+	state, branch backend.State
 }
 
 // trace is the logits of an evaluation, of each compared step.
 type trace [][]float32
 
+// auditBatch is how many snapshots are held at once.
+const auditBatch = 8
+
 func (a *audit) run() (err error) {
-	state, err := a.w.newState()
-	if err != nil {
+	if a.state, err = a.w.newState(); err != nil {
 		return &DeviceError{err}
 	}
-	defer state.Close()
-	chunks := auditChunks
-	if a.want, err = a.cold(state, chunks[len(chunks)-1]); err != nil {
+	defer a.state.Close()
+	if a.branch, err = a.w.newState(); err != nil {
+		return &DeviceError{err}
+	}
+	defer a.branch.Close()
+	if a.want, err = a.finish(a.state, auditChunks[0]); err != nil {
 		return err
 	}
-	for _, chunk := range chunks[:len(chunks)-1] {
-		got, err := a.cold(state, chunk)
-		if err != nil {
-			return err
+	for _, chunk := range auditChunks {
+		if chunk != auditChunks[0] {
+			a.state.Reset()
+			if err := a.check(a.state, chunk, "cold"); err != nil {
+				return err
+			}
 		}
-		a.compare(fmt.Sprintf("cold, calls of %d tokens", chunk), got)
-	}
-	branch, err := a.w.newState()
-	if err != nil {
-		return &DeviceError{err}
-	}
-	defer branch.Close()
-	for _, at := range a.places() {
-		if err := a.snapshot(state, branch, at); err != nil {
-			return err
+		for places := range slices.Chunk(a.places(), auditBatch) {
+			if err := a.snapshots(places, chunk); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -100,54 +105,69 @@ func (a *audit) places() []int {
 	return landmarks(a.grid, 0, n, keep)
 }
 
-// cold evaluates the prompt from the start.
-func (a *audit) cold(s backend.State, chunk int) (trace, error) {
-	s.Reset()
-	return a.finish(s, 0, chunk)
-}
-
-// snapshot compares the evaluation from a snapshot, continued where it was
-// taken, restored there, and in a branch.
-func (a *audit) snapshot(s, branch backend.State, at int) error {
-	s.Reset()
-	if _, err := a.prefill(s, 0, at, 512); err != nil {
-		return err
-	}
-	snap, err := s.Save()
-	if err != nil {
-		return &DeviceError{err}
-	}
-	defer snap.Close()
-	for _, way := range []struct {
-		name  string
-		ready func() (backend.State, error)
-	}{
-		{"cut at", func() (backend.State, error) { return s, nil }},
-		{"from the snapshot at", func() (backend.State, error) { return s, s.Restore(snap) }},
-		{"in a branch at", func() (backend.State, error) {
-			branch.Reset()
-			if err := branch.CopyKV(s, at); err != nil {
-				return nil, err
-			}
-			return branch, branch.Restore(snap)
-		}},
-	} {
-		state, err := way.ready()
+// snapshots evaluates the prompt in calls that also end at each of the places,
+// takes snapshots there, and then goes on from each of them.
+func (a *audit) snapshots(places []int, chunk int) error {
+	a.state.Reset()
+	var snaps []backend.Snapshot
+	defer func() {
+		for _, s := range snaps {
+			s.Close()
+		}
+	}()
+	for _, at := range places {
+		if _, err := a.prefill(a.state, at, chunk); err != nil {
+			return err
+		}
+		s, err := a.state.Save()
 		if err != nil {
 			return &DeviceError{err}
 		}
-		got, err := a.finish(state, at, 2048)
-		if err != nil {
+		snaps = append(snaps, s)
+	}
+	if err := a.check(a.state, chunk, fmt.Sprintf("cut at each of %d places", len(places))); err != nil {
+		return err
+	}
+	// A restore gives up the tokens behind it, so the last snapshot comes first.
+	for _, s := range slices.Backward(snaps) {
+		if err := a.from(s, chunk); err != nil {
 			return err
 		}
-		a.compare(fmt.Sprintf("%s %d", way.name, at), got)
 	}
 	return nil
 }
 
+// from goes on from a snapshot, and, once a place, from a branch there.
+func (a *audit) from(s backend.Snapshot, chunk int) error {
+	if err := a.state.Restore(s); err != nil {
+		return &DeviceError{err}
+	}
+	if err := a.check(a.state, chunk, fmt.Sprintf("from the snapshot at %d", s.Len())); err != nil || chunk != auditChunks[0] {
+		return err
+	}
+	a.branch.Reset()
+	err := a.branch.CopyKV(a.state, s.Len())
+	if err == nil {
+		err = a.branch.Restore(s)
+	}
+	if err != nil {
+		return &DeviceError{err}
+	}
+	return a.check(a.branch, chunk, fmt.Sprintf("in a branch at %d", s.Len()))
+}
+
+// check finishes the prompt on a state that holds its head, and compares.
+func (a *audit) check(s backend.State, chunk int, way string) error {
+	got, err := a.finish(s, chunk)
+	if err == nil {
+		a.compare(fmt.Sprintf("%s, calls of %d tokens", way, chunk), got)
+	}
+	return err
+}
+
 // finish evaluates what a state lacks of the prompt and then a few tokens.
-func (a *audit) finish(s backend.State, from, chunk int) (trace, error) {
-	step, err := a.prefill(s, from, len(a.prompt), chunk)
+func (a *audit) finish(s backend.State, chunk int) (trace, error) {
+	step, err := a.prefill(s, len(a.prompt), chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +192,9 @@ func (a *audit) finish(s backend.State, from, chunk int) (trace, error) {
 	}
 }
 
-// prefill evaluates prompt tokens [from, to).
-func (a *audit) prefill(s backend.State, from, to, chunk int) (step backend.Step, err error) {
+// prefill evaluates the prompt up to token to, which a state lacks.
+func (a *audit) prefill(s backend.State, to, chunk int) (step backend.Step, err error) {
+	from := s.Len()
 	for _, end := range a.grid.callEnds(from, to, chunk, nil) {
 		if err := a.alive(); err != nil {
 			return nil, err

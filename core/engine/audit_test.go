@@ -26,8 +26,8 @@ func auditPrompt() []int32 {
 
 func TestAuditOfAnExactDevice(t *testing.T) {
 	fs := findings(t, start(t, &backendtest.Device{}, testOptions()), auditPrompt())
-	if len(fs) != 3+3*4 {
-		t.Errorf("%d findings, want the three call sizes and three ways for each of four segment starts", len(fs))
+	if want := 3 + 4*(1+4) + 4; len(fs) != want {
+		t.Errorf("%d findings, want %d: three call sizes, in each of four one cut at four segment starts and one from each of them, and four branches", len(fs), want)
 	}
 	for _, f := range fs {
 		if !f.Equal {
