@@ -153,6 +153,8 @@ void execute(Execution& e, uint32_t workers) {
 
 }  // namespace
 
+uint32_t msl_strict;
+
 msl::host::KernelInfo::KernelInfo(const char* n, void (*e)(const msl_launch*), uint32_t m, uint32_t b)
     : name(n), entry(e), max_threads(m), buffers(b), next(registered) { registered = this; }
 
@@ -199,6 +201,7 @@ extern "C" void msl_free(void* memory) {
 
 extern "C" int msl_run_list(const msl_launch* list, uint32_t n, msl_run* run) {
   run->error[0] = 0;
+  msl_strict = run->order;
   for (uint32_t i = 0; i < n; i++) {
     const std::string fault = check(list[i]);
     if (fault.empty()) continue;

@@ -48,6 +48,9 @@ extern __thread msl_current msl_cur;  // a library loaded late gets no static TL
 #else
 extern __thread msl_current msl_cur __attribute__((tls_model("initial-exec")));
 #endif
+// Not 0: lanes meet at simdgroup loads and stores too, which proves that all of
+// them got there. Those exchange nothing, so a run in ascending order does without.
+extern uint32_t msl_strict;
 inline void* msl_rt_slots(void) { return msl_cur.slots; }
 inline uint32_t msl_rt_lane(void) { return msl_cur.lane; }
 int msl_rt_rendezvous(const char* op, const char* file, int line);  // 1 on the last lane

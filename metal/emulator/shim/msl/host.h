@@ -125,7 +125,7 @@ template <class T, int C, int R> inline simdgroup_matrix<T, C, R> make_filled_si
 
 template <class T> inline void simdgroup_load(simdgroup_matrix<T, 8, 8>& d, const T* src, ulong stride = 8,
                                               ulong2 origin = ulong2{0, 0}, bool transpose = false, MSL_SITE) {
-  msl_rt_rendezvous("simdgroup_load", file, line);  // uniformity check
+  if (msl_strict) msl_rt_rendezvous("simdgroup_load", file, line);
   const uint r = detail::mrow(msl_rt_lane()), c = detail::mcol(msl_rt_lane());
   for (uint k = 0; k < 2; k++) {
     const ulong y = origin.y + (transpose ? c + k : r), x = origin.x + (transpose ? r : c + k);
@@ -134,7 +134,7 @@ template <class T> inline void simdgroup_load(simdgroup_matrix<T, 8, 8>& d, cons
 }
 template <class T> inline void simdgroup_store(simdgroup_matrix<T, 8, 8> s, T* dst, ulong stride = 8,
                                                ulong2 origin = ulong2{0, 0}, bool transpose = false, MSL_SITE) {
-  msl_rt_rendezvous("simdgroup_store", file, line);
+  if (msl_strict) msl_rt_rendezvous("simdgroup_store", file, line);
   const uint r = detail::mrow(msl_rt_lane()), c = detail::mcol(msl_rt_lane());
   for (uint k = 0; k < 2; k++) {
     const ulong y = origin.y + (transpose ? c + k : r), x = origin.x + (transpose ? r : c + k);
