@@ -23,6 +23,22 @@ func Attend(r Rounding, o, q, keys, values []float32, scale float32) {
 	part.finish(r, o)
 }
 
+// headRows are the queries of some heads of one row, stride values apart.
+type headRows struct {
+	q                  []float32
+	count, stride, dim int
+}
+
+// foldPlain takes the first n keys and values of a block in, for heads whose
+// partials lie one behind the other.
+func foldPlain(w *workerScratch, n int, heads headRows, parts []float32, scale float32) {
+	dim := heads.dim
+	for h := range heads.count {
+		p, q := partial(parts[h*(2+dim):][:2+dim]), heads.q[h*heads.stride:][:dim]
+		p.fold(q, w.keys[:n*dim], w.values[:n*dim], w.scores[:n], scale)
+	}
+}
+
 // partial is a softmax under way: the largest score, the sum of the weights
 // relative to it, and the weighted sum of the values.
 type partial []float32

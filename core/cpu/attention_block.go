@@ -33,7 +33,7 @@ func (p *pass) Attention(layer int) {
 		o := s.o[:rows*p.dims.query]
 		p.eachRow(func(t int) {
 			for h := range c.Heads {
-				OutputGate(p.r, o[t*p.dims.query+h*c.HeadDim:][:c.HeadDim], p.query(t, h)[c.HeadDim:])
+				p.k.outputGate(p.r, o[t*p.dims.query+h*c.HeadDim:][:c.HeadDim], p.query(t, h)[c.HeadDim:][:c.HeadDim])
 			}
 		})
 		p.observe(layer, "attention.gated", p.dims.query, o)
@@ -44,10 +44,10 @@ func (p *pass) Attention(layer int) {
 	})
 }
 
-// query returns a row's query and gate of one head, [2, head dim].
+// query returns a row's query and gate of one head, [2, head dim], and those of
+// the heads behind it.
 func (p *pass) query(t, head int) []float32 {
-	width := 2 * p.config.HeadDim
-	return p.scr.attention.q[t*2*p.dims.query+head*width:][:width]
+	return p.scr.attention.q[t*2*p.dims.query+head*2*p.config.HeadDim:]
 }
 
 // key returns a row's key of one KV head.
@@ -59,11 +59,11 @@ func (p *pass) normHeads(w *attentionWeights, t int) {
 	c := &p.config
 	for h := range c.Heads {
 		q := p.query(t, h)[:c.HeadDim]
-		RMSNorm(p.r, q, q, w.qNorm, c.NormEps)
+		p.k.rmsNorm(p.r, q, q, w.qNorm, c.NormEps)
 	}
 	for h := range c.KVHeads {
 		k := p.key(t, h)
-		RMSNorm(p.r, k, k, w.kNorm, c.NormEps)
+		p.k.rmsNorm(p.r, k, k, w.kNorm, c.NormEps)
 	}
 }
 
@@ -83,12 +83,18 @@ func (p *pass) turnAndStore(index, t int) {
 }
 
 // widen reads keys and values of positions from to to, at most a block of them.
-func (p *pass) widen(w *workerScratch, index, head, from, to int) (keys, values []float32) {
+func (p *pass) widen(w *workerScratch, index, head, from, to int) {
 	n := (to - from) * p.config.HeadDim
 	k, v := p.state.kv.cells(index, head, from, to)
-	p.r.unpack(w.keys[:n], k)
-	p.r.unpack(w.values[:n], v)
-	return w.keys[:n], w.values[:n]
+	p.k.unpack(p.r, w.keys[:n], k)
+	p.k.unpack(p.r, w.values[:n], v)
+	p.k.turnKeys(w, to-from, p.config.HeadDim)
+}
+
+// headsOf returns a row's queries of the heads that share a KV head.
+func (p *pass) headsOf(t, kvHead int) headRows {
+	group := p.config.Heads / p.config.KVHeads
+	return headRows{p.query(t, kvHead*group), group, 2 * p.config.HeadDim, p.config.HeadDim}
 }
 
 // attendTiles is the attention of a prefill: a task is some rows and the query
@@ -105,7 +111,8 @@ func (p *pass) attendTile(w *workerScratch, index, kvHead, lo, hi int) {
 	c := &p.config
 	group, dim := c.Heads/c.KVHeads, c.HeadDim
 	scale := attentionScale(dim)
-	at := func(t, g int) partial { return w.partials[((t-lo)*group+g)*(2+dim):][:2+dim] }
+	parts := func(t int) []float32 { return w.partials[(t-lo)*group*(2+dim):] }
+	at := func(t, g int) partial { return parts(t)[g*(2+dim):][:2+dim] }
 	for t := lo; t < hi; t++ {
 		for g := range group {
 			at(t, g).reset()
@@ -113,13 +120,10 @@ func (p *pass) attendTile(w *workerScratch, index, kvHead, lo, hi int) {
 	}
 	last := p.from + hi - 1
 	for from := 0; from <= last; from += keyBlock {
-		keys, values := p.widen(w, index, kvHead, from, min(from+keyBlock, last+1))
+		p.widen(w, index, kvHead, from, min(from+keyBlock, last+1))
 		for t := max(lo, from-p.from); t < hi; t++ {
 			n := min(keyBlock, p.from+t-from+1)
-			for g := range group {
-				q := p.query(t, kvHead*group+g)[:dim]
-				at(t, g).fold(q, keys[:n*dim], values[:n*dim], w.scores[:n], scale)
-			}
+			p.k.foldBlock(w, n, p.headsOf(t, kvHead), parts(t), scale)
 		}
 	}
 	for t := lo; t < hi; t++ {
@@ -135,7 +139,8 @@ func (p *pass) attendSpans(index int) {
 	c := &p.config
 	group, width := c.Heads/c.KVHeads, 2+c.HeadDim
 	spans := tasks(p.from+1, spanKeys)
-	at := func(span, head int) partial { return p.scr.attention.spans[(span*c.Heads+head)*width:][:width] }
+	parts := func(span, head int) []float32 { return p.scr.attention.spans[(span*c.Heads+head)*width:] }
+	at := func(span, head int) partial { return parts(span, head)[:width] }
 	p.device.pool.run(spans*c.KVHeads, func(worker, task int) {
 		span, kvHead := task/c.KVHeads, task%c.KVHeads
 		for g := range group {
@@ -143,11 +148,9 @@ func (p *pass) attendSpans(index int) {
 		}
 		w, end := &p.scr.workers[worker], min((span+1)*spanKeys, p.from+1)
 		for from := span * spanKeys; from < end; from += keyBlock {
-			keys, values := p.widen(w, index, kvHead, from, min(from+keyBlock, end))
-			for g := range group {
-				q := p.query(0, kvHead*group+g)[:c.HeadDim]
-				at(span, kvHead*group+g).fold(q, keys, values, w.scores[:len(keys)/c.HeadDim], attentionScale(c.HeadDim))
-			}
+			n := min(keyBlock, end-from)
+			p.widen(w, index, kvHead, from, from+n)
+			p.k.foldBlock(w, n, p.headsOf(0, kvHead), parts(span, kvHead*group), attentionScale(c.HeadDim))
 		}
 	})
 	for h := range c.Heads {

@@ -1,4 +1,4 @@
-package cpu_test
+package cpu
 
 import (
 	"fmt"
@@ -6,55 +6,69 @@ import (
 
 	"calla/core/backend"
 	"calla/core/conform"
-	"calla/core/cpu"
 	"calla/core/tensor"
 )
 
-var subject = conform.Subject{
-	New: func(_ testing.TB, o conform.Observe) backend.Device {
-		return cpu.New(cpu.Options{Observe: o})
-	},
-	Precise: func(_ testing.TB, o conform.Observe) backend.Device {
-		return cpu.New(cpu.Options{Observe: o, Rounding: cpu.F32})
-	},
+// subject is a device that runs the kernels k.
+func subject(k Kernels) conform.Subject {
+	return conform.Subject{
+		New: func(_ testing.TB, o conform.Observe) backend.Device {
+			return New(Options{Observe: o, Kernels: k})
+		},
+		Precise: func(_ testing.TB, o conform.Observe) backend.Device {
+			return New(Options{Observe: o, Kernels: k, Rounding: F32})
+		},
+	}
 }
 
-func TestGolden(t *testing.T) { conform.Golden(t, subject) }
+func TestGolden(t *testing.T) {
+	forEveryKernels(t, func(t *testing.T, k Kernels) { conform.Golden(t, subject(k)) })
+}
 
-func TestSlice(t *testing.T) { conform.Slice(t, subject) }
+func TestSlice(t *testing.T) {
+	forEveryKernels(t, func(t *testing.T, k Kernels) { conform.Slice(t, subject(k)) })
+}
 
 func TestExact(t *testing.T) {
-	s := subject
-	s.Variants = map[string]func(testing.TB) backend.Device{}
-	for threads := 1; threads <= 4; threads++ {
-		s.Variants[fmt.Sprintf("%d threads", threads)] = func(testing.TB) backend.Device {
-			return cpu.New(cpu.Options{Threads: threads})
+	forEveryKernels(t, func(t *testing.T, k Kernels) {
+		s := subject(k)
+		s.Variants = map[string]func(testing.TB) backend.Device{}
+		for threads := 1; threads <= 4; threads++ {
+			s.Variants[fmt.Sprintf("%d threads", threads)] = func(testing.TB) backend.Device {
+				return New(Options{Threads: threads, Kernels: k})
+			}
 		}
-	}
-	conform.Exact(t, s)
+		conform.Exact(t, s)
+	})
 }
 
-func TestEdges(t *testing.T) { conform.Edges(t, subject) }
+func TestEdges(t *testing.T) {
+	forEveryKernels(t, func(t *testing.T, k Kernels) { conform.Edges(t, subject(k)) })
+}
 
-func TestPhases(t *testing.T) { conform.Phases(t, subject) }
+func TestPhases(t *testing.T) {
+	forEveryKernels(t, func(t *testing.T, k Kernels) { conform.Phases(t, subject(k)) })
+}
 
 // Logits rounded to bfloat16 would tie: they are float32 also where everything
 // before them is rounded.
 func TestLogitsAreNotRounded(t *testing.T) {
-	m := conform.Load(t, cpu.New(cpu.Options{}), conform.Tiny(t))
-	s, err := m.NewState(8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	step, err := m.Prefill(s, []int32{1, 2}, []int{0}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range step.Logits() {
-		if v != tensor.RoundBF16(v) {
-			return
+	forEveryKernels(t, func(t *testing.T, k Kernels) {
+		m := conform.Load(t, New(Options{Kernels: k}), conform.Tiny(t))
+		s, err := m.NewState(8)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	t.Error("every logit is a bfloat16")
+		defer s.Close()
+		step, err := m.Prefill(s, []int32{1, 2}, []int{0}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range step.Logits() {
+			if v != tensor.RoundBF16(v) {
+				return
+			}
+		}
+		t.Error("every logit is a bfloat16")
+	})
 }

@@ -39,7 +39,7 @@ func (p *pass) DeltaNet(layer int) {
 		p.observe(layer, "delta.o", c.DeltaValueDim, o)
 		p.eachRow(func(t int) {
 			at, end := t*p.dims.deltaValue, (t+1)*p.dims.deltaValue
-			GatedNorm(p.r, o[at:end], o[at:end], s.z[at:end], w.norm, c.NormEps)
+			p.k.gatedNorm(p.r, o[at:end], o[at:end], s.z[at:end], w.norm, c.NormEps)
 		})
 		p.observe(layer, "delta.gated", c.DeltaValueDim, o)
 		out := p.scr.out[:rows*c.Hidden]
@@ -54,12 +54,12 @@ func (p *pass) convolve(l *layer) {
 	s, channels, rows := &p.scr.delta, p.dims.conv, len(p.tokens)
 	state := p.state.convOf(l.index)
 	kept := (p.config.ConvTaps - 1) * channels
-	p.r.unpack(s.qkv[:kept], state)
+	p.k.unpack(p.r, s.qkv[:kept], state)
 	p.device.pool.run(tasks(channels, convChannels), func(_, task int) {
 		lo, hi := task*convChannels, min((task+1)*convChannels, channels)
-		Conv(p.r, s.conv, s.qkv, l.delta.conv, rows, channels, lo, hi)
+		p.k.conv(p.r, s.conv, s.qkv, l.delta.conv, rows, channels, lo, hi)
 	})
-	p.r.pack(state, s.qkv[rows*channels:][:kept])
+	p.k.pack(p.r, state, s.qkv[rows*channels:][:kept])
 }
 
 // normalise brings queries and keys to unit length; queries also get the
@@ -69,8 +69,8 @@ func (p *pass) normalise(layer int) {
 	scale := float32(1 / math.Sqrt(float64(c.DeltaKeyDim)))
 	p.eachRow(func(t int) {
 		row := p.scr.delta.conv[t*channels:][:channels]
-		UnitNorm(p.r, row[:key], c.DeltaKeyDim, scale)
-		UnitNorm(p.r, row[key:2*key], c.DeltaKeyDim, 1)
+		p.k.unitNorm(p.r, row[:key], c.DeltaKeyDim, scale)
+		p.k.unitNorm(p.r, row[key:2*key], c.DeltaKeyDim, 1)
 	})
 	p.observe(layer, "delta.qkv.normed", channels, p.scr.delta.conv[:len(p.tokens)*channels])
 }
@@ -105,7 +105,7 @@ func (p *pass) headOf(t, head int) (q, k, v []float32) {
 func (p *pass) stepHead(head int, o, s []float32) {
 	q, k, v := p.headOf(0, head)
 	dim := p.config.DeltaValueDim
-	DeltaStep(p.r, o[head*dim:][:dim], s, q, k, v, exp(p.scr.delta.a[head]), p.scr.delta.b[head])
+	p.k.deltaStep(p.r, o[head*dim:][:dim], s, q, k, v, exp(p.scr.delta.a[head]), p.scr.delta.b[head])
 }
 
 // chunkHead gathers one head of a sub-chunk, runs it and scatters its output.
@@ -120,7 +120,7 @@ func (p *pass) chunkHead(c *chunkScratch, rows subChunk, head int, o, s []float3
 		copy(c.v[i*valueDim:], v)
 		c.decay[i], c.beta[i] = p.scr.delta.a[t*heads+head], p.scr.delta.b[t*heads+head]
 	}
-	deltaChunk(p.r, c.o[:n*valueDim], s, c.q[:n*keyDim], c.k[:n*keyDim], c.v[:n*valueDim], c.decay[:n], c.beta[:n], c)
+	p.k.deltaChunk(p.r, c, s, n, keyDim, valueDim)
 	for i := range n {
 		copy(o[((rows.lo+i)*heads+head)*valueDim:], c.o[i*valueDim:][:valueDim])
 	}

@@ -37,6 +37,7 @@ type chunkScratch struct {
 	m, a       []float32 // [n, n]: -M, and the decayed q·k
 	u, w       []float32 // [n, value dim], [n, key dim]
 	t          []float32 // [n, value dim]
+	kT, sT     []float32 // fast kernels: [key dim, n], [key dim, value dim]
 }
 
 func newChunkScratch(c *carver, keyDim, valueDim int) *chunkScratch {
@@ -48,8 +49,14 @@ func newChunkScratch(c *carver, keyDim, valueDim int) *chunkScratch {
 		sum: c.floats(n), column: c.floats(n),
 		m: c.floats(n * n), a: c.floats(n * n),
 		u: c.floats(n * valueDim), w: c.floats(n * keyDim),
-		t: c.floats(n * valueDim),
+		t:  c.floats(n * valueDim),
+		kT: c.floats(keyDim * n), sT: c.floats(keyDim * valueDim),
 	}
+}
+
+// plainDeltaChunk is DeltaChunk with operands and output in the scratch.
+func plainDeltaChunk(r Rounding, c *chunkScratch, s []float32, n, keyDim, valueDim int) {
+	deltaChunk(r, c.o[:n*valueDim], s, c.q[:n*keyDim], c.k[:n*keyDim], c.v[:n*valueDim], c.decay[:n], c.beta[:n], c)
 }
 
 func deltaChunk(r Rounding, o, s, q, k, v, decay, beta []float32, c *chunkScratch) {

@@ -15,6 +15,8 @@ type Options struct {
 	Rounding Rounding
 	// Threads is how many goroutines compute; 0 takes GOMAXPROCS.
 	Threads int
+	// Kernels chooses among those that the processor can run.
+	Kernels Kernels
 	// Observe, where set, is shown the values inside each call, as they are
 	// made: rows of width values under a name, of one layer. Whole-model values
 	// have layer -1. Values is valid during the call only.
@@ -24,17 +26,18 @@ type Options struct {
 // Device runs the model on the processor's cores.
 type Device struct {
 	options Options
+	kernels *kernels
 	pool    *pool
 }
 
 var _ backend.Device = (*Device)(nil)
 
-// New makes a device.
+// New makes a device. It panics where o names kernels that are not available.
 func New(o Options) *Device {
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
-	return &Device{options: o, pool: newPool(o.Threads)}
+	return &Device{options: o, kernels: o.Kernels.kernels(), pool: newPool(o.Threads)}
 }
 
 // Name implements backend.Device.

@@ -9,62 +9,70 @@ func (m *moeWeights) routed(e int32) expert {
 
 func (m *moeWeights) sharedExpert() expert { return expert{m.sharedGate, m.sharedUp, m.shared} }
 
-// decodeExperts sets out to the mixture of experts for one row x: the chosen
-// experts times their weights, the largest weight first, then the shared expert
-// times its own. Each expert's output is rounded; the mixture is summed in
-// float32 and rounded at its end.
-func (p *pass) decodeExperts(m *moeWeights, x, out []float32) {
-	c, s := &p.config, &p.scr.moe
-	k := c.ExpertsPerToken
-	groupSums(p.scr.sums[:c.Hidden/groupSize], x)
-	size := outputsPerTask(c.Hidden)
-	each := tasks(c.ExpertDim, size)
-	p.device.pool.run(k*each+tasks(c.SharedExpertDim, size), func(_, task int) {
-		slot := min(task/each, k)
-		lo := (task - slot*each) * size
-		p.activate(m, slot, lo, lo+size, x)
-	})
+// slot is one of the experts that a row passes through in decode: the chosen
+// ones, the largest weight first, then the shared one.
+type slot struct {
+	expert
+	weight []float32 // one
+	up     []float32
+	inner  vector // silu(gate x) × (up x)
+}
 
-	width := k*c.ExpertDim + c.SharedExpertDim
-	groupSums(s.sums, s.gate[:width])
-	size = outputsPerTask(width)
+// decodeExperts sets out to the mixture of experts for one row x: the slots'
+// outputs times their weights, in order. Each expert's output is rounded; the
+// mixture is summed in float32 and rounded at its end.
+func (p *pass) decodeExperts(m *moeWeights, x, out []float32) {
+	c := &p.config
+	v := p.newVector(x, p.scr.sums, p.scr.rows)
+	p.prepare(v, 0, len(x))
+	slots := p.layOutSlots(m)
+	size := p.outputsPerTask(slots[0].gate, groupSize)
+	each := tasks(c.ExpertDim, size)
+	p.device.pool.run((len(slots)-1)*each+tasks(c.SharedExpertDim, size), func(_, task int) {
+		n := min(task/each, len(slots)-1)
+		lo := (task - n*each) * size
+		p.activate(&slots[n], lo, lo+size, v)
+	})
+	size = max(4, mostWeights/4/(len(slots)*c.ExpertDim)&^3)
 	p.device.pool.run(tasks(c.Hidden, size), func(_, task int) {
-		p.mix(m, out, task*size, min((task+1)*size, c.Hidden))
+		p.mix(slots, out, task*size, min((task+1)*size, c.Hidden))
 	})
 }
 
-// slot returns the expert of one of a row's slots, where its inner values start
-// and its weight. The shared expert comes behind the chosen ones.
-func (p *pass) slot(m *moeWeights, slot int) (e expert, at int, weight float32) {
-	s, k := &p.scr.moe, p.config.ExpertsPerToken
-	if slot == k {
-		return m.sharedExpert(), k * p.config.ExpertDim, s.mix[0]
+// layOutSlots gives every slot its expert and its memory.
+func (p *pass) layOutSlots(m *moeWeights) []slot {
+	c, s := &p.config, &p.scr.moe
+	s.slots = s.slots[:0]
+	gate, up, sums, rows := s.gate, s.up, s.sums, s.inner
+	for k := range c.ExpertsPerToken + 1 {
+		e, weight := m.sharedExpert(), s.mix[:1]
+		if k < c.ExpertsPerToken {
+			e, weight = m.routed(s.experts[k]), s.weights[k:k+1]
+		}
+		dim := e.gate.Out
+		s.slots = append(s.slots, slot{e, weight, up[:dim], p.newVector(gate[:dim], sums, rows)})
+		gate, up, sums, rows = gate[dim:], up[dim:], sums[dim/groupSize:], rows[activationFloats(dim, 1):]
 	}
-	return m.routed(s.experts[slot]), slot * p.config.ExpertDim, s.weights[slot]
+	return s.slots
 }
 
 // activate makes inner values lo to hi, or to the end, of one slot's expert.
-func (p *pass) activate(m *moeWeights, slot, lo, hi int, x []float32) {
-	e, at, _ := p.slot(m, slot)
-	hi = min(hi, e.gate.Out)
-	gate, up := p.scr.moe.gate[at:][:e.gate.Out], p.scr.moe.up[at:][:e.gate.Out]
-	sums := p.scr.sums[:e.gate.In/groupSize]
-	qmatvec(p.r, gate, e.gate, lo, hi, x, sums)
-	qmatvec(p.r, up, e.up, lo, hi, x, sums)
-	SwiGLU(p.r, gate[lo:hi], up[lo:hi])
+func (p *pass) activate(s *slot, lo, hi int, v vector) {
+	hi = min(hi, s.gate.Out)
+	p.matVec(p.r, s.inner.x, s.gate, lo, hi, v)
+	p.matVec(p.r, s.up, s.expert.up, lo, hi, v)
+	p.k.swiGLU(p.r, s.inner.x[lo:hi], s.up[lo:hi])
+	p.prepare(s.inner, lo, hi)
 }
 
 // mix makes outputs lo to hi of the mixture.
-func (p *pass) mix(m *moeWeights, out []float32, lo, hi int) {
-	s := &p.scr.moe
+func (p *pass) mix(slots []slot, out []float32, lo, hi int) {
+	down := p.scr.moe.down
 	clear(out[lo:hi])
-	for slot := range p.config.ExpertsPerToken + 1 {
-		e, at, weight := p.slot(m, slot)
-		inner, groups := s.gate[at:][:e.down.In], e.down.In/groupSize
-		qmatvec(p.r, s.down, e.down, lo, hi, inner, s.sums[at/groupSize:][:groups])
-		for n := lo; n < hi; n++ {
-			out[n] += weight * s.down[n]
-		}
+	for i := range slots {
+		s := &slots[i]
+		p.matVec(p.r, down, s.down, lo, hi, s.inner)
+		p.k.addScaled(out[lo:hi], s.weight, down[lo:hi], 0)
 	}
-	p.r.values(out[lo:hi])
+	p.k.round(p.r, out[lo:hi])
 }

@@ -33,7 +33,7 @@ func (a *assignment) of(e int) []int32 { return a.entries[a.starts[e]:a.starts[e
 
 // batch is the rows that one expert evaluates together.
 type batch struct {
-	x       []float32 // [len(rows), hidden]
+	rowBatch
 	rows    []int32   // of the call
 	weights []float32 // of the expert in each row's mixture
 }
@@ -44,51 +44,71 @@ type batch struct {
 // is rounded; the mixture is summed in float32 and rounded at its end.
 func (p *pass) prefillExperts(layer int, x, out []float32) {
 	c, s, m := &p.config, &p.scr.moe, &p.layers[layer].moe
-	k, rows := c.ExpertsPerToken, len(p.tokens)
+	rows := len(p.tokens)
 	clear(out)
-	s.order.assign(s.experts[:rows*k])
+	s.order.assign(s.experts[:rows*c.ExpertsPerToken])
+	all := rowBatch{x: x, n: rows}
+	if p.integer != nil {
+		// The router has made the integers of x.
+		all.a = newActivations(p.scr.rows, c.Hidden)
+	}
 	for e := range c.Experts {
-		entries := s.order.of(e)
-		if len(entries) == 0 {
-			continue
+		if entries := s.order.of(e); len(entries) > 0 {
+			p.addExpert(out, m.routed(int32(e)), p.gather(all, entries))
 		}
-		b := batch{s.in, s.rows[:len(entries)], s.share[:len(entries)]}
-		for i, entry := range entries {
-			b.rows[i], b.weights[i] = entry/int32(k), s.weights[entry]
-			copy(b.x[i*c.Hidden:], x[int(b.rows[i])*c.Hidden:][:c.Hidden])
-		}
-		p.addExpert(out, m.routed(int32(e)), b)
 	}
-	b := batch{x, s.rows[:rows], s.mix[:rows]}
-	for t := range b.rows {
-		b.rows[t] = int32(t)
+	for t := range rows {
+		s.rows[t] = int32(t)
 	}
-	p.addExpert(out, m.sharedExpert(), b)
+	p.addExpert(out, m.sharedExpert(), batch{all, s.rows[:rows], s.mix[:rows]})
 	p.observe(layer, "moe.shared", c.Hidden, s.down[:rows*c.Hidden])
-	p.eachRow(func(t int) { p.r.values(out[t*c.Hidden:][:c.Hidden]) })
+	p.eachRow(func(t int) { p.k.round(p.r, out[t*c.Hidden:][:c.Hidden]) })
+}
+
+// gather returns the rows that chose an expert. Integers stay where they are.
+func (p *pass) gather(all rowBatch, entries []int32) batch {
+	s, hidden := &p.scr.moe, p.config.Hidden
+	n := len(entries)
+	b := batch{rowBatch{n: n, a: all.a, index: s.rows[:n]}, s.rows[:n], s.share[:n]}
+	for i, entry := range entries {
+		b.rows[i], b.weights[i] = entry/int32(p.config.ExpertsPerToken), s.weights[entry]
+	}
+	if p.integer == nil {
+		b.x = s.in
+		for i, row := range b.rows {
+			copy(b.x[i*hidden:], all.x[int(row)*hidden:][:hidden])
+		}
+	}
+	return b
 }
 
 // addExpert adds an expert's weighted output to the rows that chose it.
 func (p *pass) addExpert(out []float32, e expert, b batch) {
-	s, n, dim, hidden := &p.scr.moe, len(b.rows), e.gate.Out, p.config.Hidden
-	size := outputsPerTask(e.gate.In)
-	p.device.pool.run(tasks(dim, size), func(_, task int) {
+	s, dim, hidden := &p.scr.moe, e.gate.Out, p.config.Hidden
+	inner := rowBatch{x: s.gate, n: b.n}
+	if p.integer != nil {
+		inner.a = newActivations(s.inner, dim)
+		for t := range b.n {
+			inner.a.clearRest(t)
+		}
+	}
+	const size = 2 * panelRows // a quantisation group
+	p.device.pool.run(tasks(dim, size), func(worker, task int) {
 		lo, hi := task*size, min((task+1)*size, dim)
-		qmatmul(p.r, s.gate, e.gate, lo, hi, b.x, n)
-		qmatmul(p.r, s.up, e.up, lo, hi, b.x, n)
-		for i := range n {
-			SwiGLU(p.r, s.gate[i*dim+lo:i*dim+hi], s.up[i*dim+lo:i*dim+hi])
+		p.multiply(worker, p.r, s.gate, e.gate, lo, hi, b.rowBatch)
+		p.multiply(worker, p.r, s.up, e.up, lo, hi, b.rowBatch)
+		for t := range b.n {
+			p.k.swiGLU(p.r, s.gate[t*dim+lo:t*dim+hi], s.up[t*dim+lo:t*dim+hi])
+			if p.integer != nil {
+				p.integer.prepare(inner.a, t, lo, hi, s.gate[t*dim:][:dim])
+			}
 		}
 	})
-	size = outputsPerTask(e.down.In)
-	p.device.pool.run(tasks(hidden, size), func(_, task int) {
+	p.device.pool.run(tasks(hidden, size), func(worker, task int) {
 		lo, hi := task*size, min((task+1)*size, hidden)
-		qmatmul(p.r, s.down, e.down, lo, hi, s.gate, n)
+		p.multiply(worker, p.r, s.down, e.down, lo, hi, inner)
 		for i, row := range b.rows {
-			y, weight := out[int(row)*hidden:][:hidden], b.weights[i]
-			for j := lo; j < hi; j++ {
-				y[j] += weight * s.down[i*hidden+j]
-			}
+			p.k.addScaled(out[int(row)*hidden+lo:int(row)*hidden+hi], b.weights[i:i+1], s.down[i*hidden+lo:i*hidden+hi], 0)
 		}
 	})
 }

@@ -10,23 +10,30 @@ import (
 // pass evaluates each block as it is named.
 type pass struct {
 	*weights
-	r      Rounding
-	state  *State
-	scr    *scratch
-	phase  backend.Phase
-	tokens []int32
-	from   int // position of the first row
-	chunks []subChunk
-	step   *step
-	err    error
+	r Rounding
+	k *kernels
+	// integer is nil where matrices are multiplied in float32: with plain
+	// kernels, and where nothing is rounded.
+	integer *integerProducts
+	state   *State
+	scr     *scratch
+	phase   backend.Phase
+	tokens  []int32
+	from    int // position of the first row
+	chunks  []subChunk
+	step    *step
+	err     error
 }
 
 var _ backend.Pass = (*pass)(nil)
 
 func newPass(w *weights, s *State, c backend.Call, tokens []int32) *pass {
 	p := &pass{
-		weights: w, r: w.device.options.Rounding, state: s, scr: &w.scratch,
+		weights: w, r: w.device.options.Rounding, k: w.device.kernels, state: s, scr: &w.scratch,
 		phase: c.Phase, tokens: tokens, from: s.length, step: &step{argmax: -1},
+	}
+	if p.r != F32 {
+		p.integer = p.k.integer
 	}
 	if c.Phase == backend.Prefill {
 		p.chunks = subChunks(c.Segments, p.from, len(tokens))
@@ -47,9 +54,9 @@ func (p *pass) Head() {
 	p.block(-1, func() {
 		hidden, last := p.config.Hidden, len(p.tokens)-1
 		x := p.scr.x[:hidden]
-		RMSNorm(p.r, x, p.scr.h[last*hidden:][:hidden], p.norm, p.config.NormEps)
+		p.k.rmsNorm(p.r, x, p.scr.h[last*hidden:][:hidden], p.norm, p.config.NormEps)
 		p.observe(-1, "norm", hidden, x)
-		p.products(x, 1, product{p.head, p.scr.logits, F32})
+		p.vectorProducts(x, product{p.head, p.scr.logits, F32})
 		p.step.logits = p.scr.logits
 		p.step.argmax = Argmax(p.scr.logits)
 	})
@@ -106,7 +113,7 @@ func (p *pass) normed(w []float32) []float32 {
 	x := p.scr.x[:len(h)]
 	p.eachRow(func(t int) {
 		at := t * p.config.Hidden
-		RMSNorm(p.r, x[at:at+p.config.Hidden], h[at:at+p.config.Hidden], w, p.config.NormEps)
+		p.k.rmsNorm(p.r, x[at:at+p.config.Hidden], h[at:at+p.config.Hidden], w, p.config.NormEps)
 	})
 	return x
 }
@@ -116,7 +123,7 @@ func (p *pass) addResidual(out []float32) {
 	h := p.hidden()
 	p.eachRow(func(t int) {
 		at := t * p.config.Hidden
-		Add(p.r, h[at:at+p.config.Hidden], out[at:at+p.config.Hidden])
+		p.k.add(p.r, h[at:at+p.config.Hidden], out[at:at+p.config.Hidden])
 	})
 }
 

@@ -52,3 +52,9 @@ func (c *carver) floats(n int) []float32 {
 	}
 	return c.memory[from:c.used:c.used]
 }
+
+// aligned is floats at the start of a cache line.
+func (c *carver) aligned(n int) []float32 {
+	c.used = (c.used + 15) &^ 15
+	return c.floats(n)
+}

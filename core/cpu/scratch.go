@@ -12,11 +12,12 @@ const (
 // scratch is the memory of a call, kept from call to call. Blocks follow one
 // another, so the buffers of one lie where those of the last were.
 type scratch struct {
-	region       region
-	rows, tokens int // what it is large enough for
+	region               region
+	roomRows, roomTokens int // what it is large enough for
 
 	h, x, out []float32 // [rows, hidden]: residual stream, normed input, block's output
 	sums      []float32 // group sums of one row
+	rows      []float32 // activations of every row of a product
 	logits    []float32 // [vocab]
 
 	delta     deltaScratch
@@ -48,6 +49,8 @@ type moeScratch struct {
 	gate, up []float32 // prefill: [rows, expert dim]; decode: one row of each expert
 	down     []float32 // [rows, hidden]
 	sums     []float32 // group sums of gate in decode
+	inner    []float32 // activations of gate
+	slots    []slot    // decode
 	share    []float32 // [rows]: one expert's weight in them
 	rows     []int32   // [rows]: those of one expert
 	experts  []int32   // [rows, experts a token]
@@ -58,8 +61,10 @@ type moeScratch struct {
 type workerScratch struct {
 	chunk        *chunkScratch
 	keys, values []float32 // [block, head dim]
-	scores       []float32 // [block]
+	keysT        []float32 // fast kernels: [head dim, block]
+	scores       []float32 // [queries of a KV head, block]
 	partials     []float32 // [tile rows, queries of a KV head, 2 + head dim]
+	panel        panelScratch
 }
 
 // scratchBytes returns what a scratch takes: the floats that layOut counts, and
@@ -72,10 +77,10 @@ func scratchBytes(c checkpoint.Config, rows, tokens, threads int) int {
 
 // ensure makes the scratch large enough. What it held is lost where it grows.
 func (s *scratch) ensure(c checkpoint.Config, rows, tokens, threads int) error {
-	if rows <= s.rows && tokens <= s.tokens {
+	if rows <= s.roomRows && tokens <= s.roomTokens {
 		return nil
 	}
-	rows, tokens = max(rows, s.rows), max(tokens, s.tokens)
+	rows, tokens = max(rows, s.roomRows), max(tokens, s.roomTokens)
 	if err := s.region.free(); err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ func (s *scratch) ensure(c checkpoint.Config, rows, tokens, threads int) error {
 	if err != nil {
 		return err
 	}
-	s.region, s.rows, s.tokens = r, rows, tokens
+	s.region, s.roomRows, s.roomTokens = r, rows, tokens
 	s.layOut(&carver{memory: r.floats()}, c, rows, tokens, threads)
 	s.moe.rows = make([]int32, rows)
 	s.moe.experts = make([]int32, rows*c.ExpertsPerToken)
@@ -97,11 +102,13 @@ func (s *scratch) ensure(c checkpoint.Config, rows, tokens, threads int) error {
 func (s *scratch) layOut(v *carver, c checkpoint.Config, rows, tokens, threads int) {
 	d := newDims(c)
 	s.h, s.x, s.out = v.floats(rows*c.Hidden), v.floats(rows*c.Hidden), v.floats(rows*c.Hidden)
-	s.sums = v.floats(max(c.Hidden, d.deltaValue, d.query) / groupSize)
+	widest := max(c.Hidden, d.deltaValue, d.query)
+	s.sums = v.floats(widest / groupSize)
+	s.rows = v.aligned(activationFloats(widest, rows))
 	s.logits = v.floats(c.Vocab)
 	s.workers = make([]workerScratch, threads)
 	for i := range s.workers {
-		s.workers[i].layOut(v, c)
+		s.workers[i].layOut(v, c, max(widest, c.ExpertDim, c.SharedExpertDim))
 	}
 	from, most := v.used, 0
 	for _, block := range []func(){
@@ -137,11 +144,16 @@ func (s *moeScratch) layOut(v *carver, c checkpoint.Config, rows int) {
 	width := max(c.ExpertsPerToken*c.ExpertDim+c.SharedExpertDim, rows*max(c.ExpertDim, c.SharedExpertDim))
 	s.gate, s.up = v.floats(width), v.floats(width)
 	s.sums = v.floats((c.ExpertsPerToken*c.ExpertDim + c.SharedExpertDim) / groupSize)
+	s.inner = v.aligned(max(
+		activationFloats(c.ExpertDim, c.ExpertsPerToken)+activationFloats(c.SharedExpertDim, 1),
+		activationFloats(max(c.ExpertDim, c.SharedExpertDim), rows)))
 }
 
-func (w *workerScratch) layOut(v *carver, c checkpoint.Config) {
+func (w *workerScratch) layOut(v *carver, c checkpoint.Config, widest int) {
 	w.chunk = newChunkScratch(v, c.DeltaKeyDim, c.DeltaValueDim)
 	w.keys, w.values = v.floats(keyBlock*c.HeadDim), v.floats(keyBlock*c.HeadDim)
-	w.scores = v.floats(keyBlock)
-	w.partials = v.floats(tileRows * c.Heads / c.KVHeads * (2 + c.HeadDim))
+	group := c.Heads / c.KVHeads
+	w.keysT, w.scores = v.floats(keyBlock*c.HeadDim), v.floats(group*keyBlock)
+	w.partials = v.floats(tileRows * group * (2 + c.HeadDim))
+	w.panel.panel, w.panel.tile = v.aligned(panelFloats(widest)), v.floats(maxTile*panelRows)
 }

@@ -2,12 +2,20 @@ package cpu
 
 import "calla/core/backend"
 
-// taskWeights is about how many weights a task reads: enough to outweigh being
-// handed out, few enough to share a matrix among all goroutines.
-const taskWeights = 1 << 15
+// Tasks of a matrix read between leastWeights and mostWeights, so that they
+// outweigh being handed out and there are some for every goroutine.
+const (
+	leastWeights = 1 << 14
+	mostWeights  = 1 << 17
+)
 
-// outputsPerTask returns how many outputs of a matrix one task makes.
-func outputsPerTask(in int) int { return max(4, taskWeights/in&^1) }
+// outputsPerTask returns how many outputs one task makes of a matrix for one
+// row. Sizes are multiples of step.
+func (p *pass) outputsPerTask(w Matrix, step int) int {
+	share := w.Out / (4 * p.device.options.Threads)
+	size := min(max(share, leastWeights/w.In), mostWeights/w.In)
+	return max(step, size/step*step)
+}
 
 // tasks returns how many tasks of size make n.
 func tasks(n, size int) int { return (n + size - 1) / size }
@@ -22,28 +30,46 @@ type product struct {
 // products multiplies rows of x with several matrices, sharing all outputs among
 // the pool. The phase chooses the kernel.
 func (p *pass) products(x []float32, rows int, list ...product) {
-	size := outputsPerTask(list[0].w.In)
+	if p.phase == backend.Decode {
+		p.vectorProducts(x, list...)
+		return
+	}
+	b := rowBatch{x: x, n: rows}
+	if p.integer != nil {
+		b.a = newActivations(p.scr.rows, list[0].w.In)
+		p.eachRow(func(t int) { p.prepareRow(b.a, t, x) })
+	}
+	const size = 2 * panelRows
+	p.shared(list, func(product) int { return size }, func(worker int, m product, lo, hi int) {
+		p.multiply(worker, m.r, m.y, m.w, lo, hi, b)
+	})
+}
+
+// vectorProducts multiplies one row with several matrices, in decode and, for
+// the head, in prefill too.
+func (p *pass) vectorProducts(x []float32, list ...product) {
+	v := p.newVector(x, p.scr.sums, p.scr.rows)
+	p.prepare(v, 0, len(x))
+	size := func(m product) int { return p.outputsPerTask(m.w, 4) }
+	p.shared(list, size, func(_ int, m product, lo, hi int) {
+		p.matVec(m.r, m.y, m.w, lo, hi, v)
+	})
+}
+
+// shared calls do for outputs lo to hi of each product, sizes of them a task.
+func (p *pass) shared(list []product, size func(product) int, do func(worker int, m product, lo, hi int)) {
 	all := 0
 	for _, m := range list {
-		all += tasks(m.w.Out, size)
+		all += tasks(m.w.Out, size(m))
 	}
-	sums := p.scr.sums[:list[0].w.In/groupSize]
-	if p.phase == backend.Decode {
-		groupSums(sums, x)
-	}
-	p.device.pool.run(all, func(_, task int) {
+	p.device.pool.run(all, func(worker, task int) {
 		for _, m := range list {
-			n := tasks(m.w.Out, size)
-			if task >= n {
+			size := size(m)
+			if n := tasks(m.w.Out, size); task >= n {
 				task -= n
 				continue
 			}
-			lo, hi := task*size, min((task+1)*size, m.w.Out)
-			if p.phase == backend.Decode {
-				qmatvec(m.r, m.y, m.w, lo, hi, x, sums)
-			} else {
-				qmatmul(m.r, m.y, m.w, lo, hi, x, rows)
-			}
+			do(worker, m, task*size, min((task+1)*size, m.w.Out))
 			return
 		}
 	})

@@ -37,7 +37,7 @@ type layer struct {
 
 type deltaWeights struct {
 	qkv, z, b, a, out Matrix
-	conv              []float32 // [channels, taps]
+	conv              []float32 // [taps, channels]
 	rate              []float32 // exp(A_log), [value heads]
 	dt                []float32 // [value heads]
 	norm              []float32 // [value dim]
@@ -95,7 +95,7 @@ func (w *weights) layer(l backend.Layer, index int) layer {
 	if d := l.Delta; d != nil {
 		out.delta = &deltaWeights{
 			qkv: w.matrix(d.QKV), z: w.matrix(d.Z), b: w.matrix(d.B), a: w.matrix(d.A), out: w.matrix(d.Out),
-			conv: w.vector(d.Conv), rate: w.vector(d.ALog), dt: w.vector(d.DT), norm: w.vector(d.Norm),
+			conv: turned(w.vector(d.Conv), w.dims.conv), rate: w.vector(d.ALog), dt: w.vector(d.DT), norm: w.vector(d.Norm),
 		}
 		for i, x := range out.delta.rate {
 			out.delta.rate[i] = exp(x)
@@ -108,6 +108,15 @@ func (w *weights) layer(l backend.Layer, index int) layer {
 		}
 	}
 	return out
+}
+
+// turned returns the transpose of a matrix of rows rows.
+func turned(x []float32, rows int) []float32 {
+	y, width := make([]float32, len(x)), len(x)/rows
+	for i, v := range x {
+		y[i%width*rows+i/width] = v
+	}
+	return y
 }
 
 func (w *weights) moe(m backend.MoE) moeWeights {

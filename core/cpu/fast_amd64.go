@@ -1,0 +1,68 @@
+package cpu
+
+import "golang.org/x/sys/cpu"
+
+//go:generate go -C ../../scripts/kernels run . -family vector -out ../../core/cpu/vector_amd64.s -stubs ../../core/cpu/vector_amd64.go -pkg cpu
+//go:generate go -C ../../scripts/kernels run . -family matmul -out ../../core/cpu/matmul_amd64.s -stubs ../../core/cpu/matmul_amd64.go -pkg cpu
+//go:generate go -C ../../scripts/kernels run . -family product -out ../../core/cpu/product_amd64.s -stubs ../../core/cpu/product_amd64.go -pkg cpu
+//go:generate go -C ../../scripts/kernels run . -family vnni -out ../../core/cpu/vnni_amd64.s -stubs ../../core/cpu/vnni_amd64.go -pkg cpu
+
+// The assembly is made by scripts/kernels. Everything but the products is bound
+// by memory or small, and has one version, in AVX2.
+
+var (
+	hasAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2
+	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ &&
+		cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI
+)
+
+// fastKernels returns the kernels k, or nil where the processor can't run them.
+func fastKernels(k Kernels) *kernels {
+	switch {
+	case k == AVX512 && hasAVX512:
+		return &avx512
+	case k == AVX2 && hasAVX2:
+		return &avx2
+	}
+	return nil
+}
+
+var avx2 = kernels{
+	rmsNorm:    fastRMSNorm,
+	gatedNorm:  fastGatedNorm,
+	unitNorm:   fastUnitNorm,
+	swiGLU:     fastSwiGLU,
+	outputGate: fastOutputGate,
+	add:        fastAdd,
+	addScaled:  fastAddScaled,
+	round:      fastRound,
+	unpack:     fastUnpack,
+	pack:       fastPack,
+	conv:       fastConv,
+	deltaStep:  fastDeltaStep,
+	deltaChunk: fastDeltaChunk,
+	turnKeys:   turnKeysFast,
+	foldBlock:  foldFast,
+	integer: &integerProducts{
+		quantise: quantiseAVX2,
+		matVec4:  matVec4AVX2, matVec8: matVec8AVX2,
+		unpack4: unpack4AVX2, unpack8: unpack8AVX2, unpackParams: unpackParamsAVX2,
+		tiles: []tileKernel{tile1AVX2, tile2AVX2, tile3AVX2, tile4AVX2},
+	},
+}
+
+var avx512 = func() kernels {
+	k, integer := avx2, *avx2.integer
+	integer.matVec4 = matVec4VNNI
+	integer.tiles = []tileKernel{tile1VNNI, tile2VNNI, tile3VNNI, tile4VNNI, tile5VNNI, tile6VNNI}
+	k.integer = &integer
+	return k
+}()
+
+// roundBits are the dwords that the rounding of the vector kernels takes.
+var roundBits = [...][3]uint32{
+	BF16: {1, 0x7fff, 0xffff0000},
+	F32:  {0, 0, 0xffffffff},
+}
+
+func (r Rounding) bits() *[3]uint32 { return &roundBits[r] }

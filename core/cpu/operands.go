@@ -1,0 +1,71 @@
+package cpu
+
+// vector is one row as the products of decode take it: with the sums of its
+// quantisation groups, or as integers.
+type vector struct {
+	x    []float32
+	sums []float32
+	a    activations // of one row
+}
+
+// newVector makes a vector of x in the memory given. It is of use where
+// prepared.
+func (p *pass) newVector(x, sums, memory []float32) vector {
+	if p.integer == nil {
+		return vector{x: x, sums: sums[:len(x)/groupSize]}
+	}
+	v := vector{x: x, a: newActivations(memory, len(x))}
+	v.a.clearRest(0)
+	return v
+}
+
+// prepare looks at columns lo to hi of a vector, which lie between quantisation
+// groups.
+func (p *pass) prepare(v vector, lo, hi int) {
+	if p.integer == nil {
+		groupSums(v.sums[lo/groupSize:hi/groupSize], v.x[lo:hi])
+		return
+	}
+	p.integer.prepare(v.a, 0, lo, hi, v.x)
+}
+
+// matVec makes outputs lo to hi of W x.
+func (p *pass) matVec(r Rounding, y []float32, w Matrix, lo, hi int, v vector) {
+	if p.integer == nil {
+		qmatvec(r, y, w, lo, hi, v.x, v.sums)
+		return
+	}
+	p.integer.matVec(y, w, lo, hi, v.a, 0)
+	p.k.round(r, y[lo:hi])
+}
+
+// rowBatch is rows as the products of prefill take them: n rows x, or the rows
+// of a that index names, or the first n of a.
+type rowBatch struct {
+	x     []float32
+	n     int
+	a     activations
+	index []int32
+}
+
+// prepareRow makes row t of a from row t of x.
+func (p *pass) prepareRow(a activations, t int, x []float32) {
+	in := a.groups * groupSize
+	a.clearRest(t)
+	p.integer.prepare(a, t, 0, in, x[t*in:][:in])
+}
+
+// multiply makes columns lo to hi of y = x Wᵀ; with integers lo is a multiple
+// of a panel's rows, and so is hi unless it is the last.
+func (p *pass) multiply(worker int, r Rounding, y []float32, w Matrix, lo, hi int, b rowBatch) {
+	if p.integer == nil {
+		qmatmul(r, y, w, lo, hi, b.x, b.n)
+		return
+	}
+	for n := lo; n < hi; n += panelRows {
+		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b.a, b.index, b.n)
+	}
+	for t := range b.n {
+		p.k.round(r, y[t*w.Out+lo:t*w.Out+hi])
+	}
+}
