@@ -7,12 +7,19 @@ import (
 	"sync"
 )
 
-// maxLog bounds the log; the one before it is kept beside it.
-const maxLog = 4 << 20
+// maxLog is how large a log grows before a new one begins, keptLogs how many
+// there are then, the new one included.
+const (
+	maxLog   = 10 << 20
+	keptLogs = 3
+)
 
-// logFile is a file that begins anew when it is full.
+// logFile is a log that begins anew when it is full. Older ones stand beside it
+// as path.1, the newest of them, and path.2. They are readable by their owner
+// alone.
 type logFile struct {
 	path string
+	max  int64
 
 	mu   sync.Mutex
 	file *os.File
@@ -23,8 +30,11 @@ func openLog(path string) (*logFile, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	l := &logFile{path: path}
-	return l, l.open()
+	l := &logFile{path: path, max: maxLog}
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 func (l *logFile) open() error {
@@ -41,10 +51,11 @@ func (l *logFile) open() error {
 	return nil
 }
 
+// Write adds a whole entry; entries are never cut in two.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.size+int64(len(p)) > maxLog && l.size > 0 {
+	if l.size+int64(len(p)) > l.max && l.size > 0 {
 		if err := l.turn(); err != nil {
 			return 0, err
 		}
@@ -54,16 +65,26 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// turn puts the full log beside a new one.
+// turn moves each log one place on, the oldest out, and begins a new one.
 func (l *logFile) turn() error {
-	if err := os.Rename(l.path, l.path+".1"); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("log: %w", err)
+	for n := keptLogs - 1; n > 0; n-- {
+		if err := os.Rename(l.place(n-1), l.place(n)); err != nil && !os.IsNotExist(err) {
+			return fmt.Errorf("log: %w", err)
+		}
 	}
 	old := l.file
 	if err := l.open(); err != nil {
 		return err
 	}
 	return old.Close()
+}
+
+// place names the log that is n logs old.
+func (l *logFile) place(n int) string {
+	if n == 0 {
+		return l.path
+	}
+	return fmt.Sprintf("%s.%d", l.path, n)
 }
 
 func (l *logFile) Close() error {

@@ -29,6 +29,7 @@ type serveFlags struct {
 	keyFile string
 	hosts   []string
 	origins []string
+	logFile string
 
 	supervised bool
 	parent     *supervise.Parent // nil where not supervised
@@ -41,10 +42,13 @@ func newServe() *cobra.Command {
 		Short: "Serve the model to the programs on this machine",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			log, end, err := s.log(cmd.ErrOrStderr())
+			if err != nil {
+				return usageError{err}
+			}
+			defer end()
 			ctx := cmd.Context()
 			if s.supervised {
-				var err error
 				if ctx, s.parent, err = supervise.Attach(ctx, os.Stdin, os.Stdout); err != nil {
 					return usageError{err}
 				}
@@ -60,9 +64,22 @@ func newServe() *cobra.Command {
 	bind(f, "key-file", &s.keyFile)
 	bind(f, "allow-host", &s.hosts)
 	bind(f, "allow-origin", &s.origins)
+	f.StringVar(&s.logFile, "log-file", "", "file for the log, instead of standard error; a new one begins after 10 MB, two older ones are kept")
 	f.BoolVar(&s.supervised, "supervised", false, "be the child of the menu-bar app: end with it, and tell it the address")
 	f.MarkHidden("supervised")
 	return cmd
+}
+
+// log returns where the log goes, and what ends it.
+func (s *serveFlags) log(standard io.Writer) (log *slog.Logger, end func() error, err error) {
+	if s.logFile == "" {
+		return slog.New(slog.NewTextHandler(standard, nil)), func() error { return nil }, nil
+	}
+	f, err := openLog(s.logFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewTextHandler(f, nil)), f.Close, nil
 }
 
 // serve runs until ctx ends. The address is bound before the model is loaded,
