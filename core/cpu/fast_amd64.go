@@ -43,6 +43,7 @@ var avx2 = kernels{
 	deltaChunk: fastDeltaChunk,
 	turnKeys:   turnKeysFast,
 	foldBlock:  foldFast,
+	read:       fastRead,
 	integer: &integerProducts{
 		quantise: quantiseAVX2,
 		matVec4:  matVec4AVX2, matVec8: matVec8AVX2,

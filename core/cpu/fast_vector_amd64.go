@@ -66,6 +66,15 @@ func fastPack(r Rounding, dst []byte, src []float32) {
 	r.pack(dst[2*whole:], src[whole:])
 }
 
+func fastRead(b []byte) uint32 {
+	whole := len(b) &^ 255
+	sum := readPlain(b[whole:])
+	if whole > 0 {
+		sum ^= math.Float32bits(readAVX2(&b[0], whole))
+	}
+	return sum
+}
+
 func fastConv(r Rounding, y, x, w []float32, rows, channels, lo, hi int) {
 	if len(w) != 4*channels {
 		Conv(r, y, x, w, rows, channels, lo, hi)

@@ -66,7 +66,7 @@ type kernels struct {
 	swiGLU     func(r Rounding, gate, up []float32)
 	outputGate func(r Rounding, x, gate []float32)
 	add        func(r Rounding, h, y []float32)
-	addScaled  func(y, w, x []float32, stride int)
+	addScaled  func(y, w, x []float32, stride int) // rows of x lie stride values apart
 	round      func(r Rounding, x []float32)
 	unpack     func(r Rounding, dst []float32, src []byte)
 	pack       func(r Rounding, dst []byte, src []float32)
@@ -76,6 +76,8 @@ type kernels struct {
 	// turnKeys sees a block of keys in w before foldBlock takes it in.
 	turnKeys  func(w *workerScratch, n, dim int)
 	foldBlock func(w *workerScratch, n int, heads headRows, parts []float32, scale float32)
+
+	read func(b []byte) uint32 // all of b
 
 	// integer are the products of 16-bit activations; nil where matrices are
 	// multiplied in float32.
@@ -98,4 +100,5 @@ var plain = kernels{
 	deltaChunk: plainDeltaChunk,
 	turnKeys:   func(*workerScratch, int, int) {},
 	foldBlock:  foldPlain,
+	read:       readPlain,
 }

@@ -1,21 +1,19 @@
-package cpu_test
+package cpu
 
 import (
 	"fmt"
 	"testing"
-
-	"calla/core/cpu"
 )
 
 // benchMatrix returns a matrix of zeros: no kernel takes a short cut for them.
-func benchMatrix(out, in, bits int) cpu.Matrix {
-	return cpu.Matrix{
+func benchMatrix(out, in, bits int) Matrix {
+	return Matrix{
 		Codes: make([]byte, out*in*bits/8), Scales: make([]byte, out*in/32), Biases: make([]byte, out*in/32),
 		Out: out, In: in, Bits: bits,
 	}
 }
 
-func weightBytes(m cpu.Matrix) int64 { return int64(len(m.Codes) + len(m.Scales) + len(m.Biases)) }
+func weightBytes(m Matrix) int64 { return int64(len(m.Codes) + len(m.Scales) + len(m.Biases)) }
 
 // One thread, as each of a device's.
 func BenchmarkQMatVec(b *testing.B) {
@@ -25,7 +23,7 @@ func BenchmarkQMatVec(b *testing.B) {
 			y, x := make([]float32, s.out), make([]float32, s.in)
 			b.SetBytes(weightBytes(m))
 			for b.Loop() {
-				cpu.QMatVec(cpu.BF16, y, m, x)
+				QMatVec(BF16, y, m, x)
 			}
 		})
 	}
@@ -38,7 +36,7 @@ func BenchmarkQMatMul(b *testing.B) {
 			y, x := make([]float32, rows*m.Out), make([]float32, rows*m.In)
 			b.SetBytes(weightBytes(m))
 			for b.Loop() {
-				cpu.QMatMul(cpu.BF16, y, m, x, rows)
+				QMatMul(BF16, y, m, x, rows)
 			}
 			b.ReportMetric(float64(b.N)*float64(rows*m.Out*m.In)/1e9/b.Elapsed().Seconds(), "GMAC/s")
 		})
@@ -52,7 +50,7 @@ func BenchmarkDeltaStep(b *testing.B) {
 	q, k, v := make([]float32, dim), make([]float32, dim), make([]float32, dim)
 	b.SetBytes(4 * 2 * dim * dim)
 	for b.Loop() {
-		cpu.DeltaStep(cpu.BF16, o, s, q, k, v, 0.9, 0.5)
+		DeltaStep(BF16, o, s, q, k, v, 0.9, 0.5)
 	}
 }
 
@@ -62,7 +60,7 @@ func BenchmarkDeltaChunk(b *testing.B) {
 	q, k, v := make([]float32, rows*dim), make([]float32, rows*dim), make([]float32, rows*dim)
 	decay, beta := make([]float32, rows), make([]float32, rows)
 	for b.Loop() {
-		cpu.DeltaChunk(cpu.BF16, o, s, q, k, v, decay, beta)
+		DeltaChunk(BF16, o, s, q, k, v, decay, beta)
 	}
 	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
 }
@@ -77,7 +75,7 @@ func BenchmarkAttend(b *testing.B) {
 			keys, values := make([]float32, n*dim), make([]float32, n*dim)
 			b.SetBytes(int64(2 * 2 * n * dim))
 			for b.Loop() {
-				cpu.Attend(cpu.BF16, o, q, keys, values, 0.0625)
+				Attend(BF16, o, q, keys, values, 0.0625)
 			}
 		})
 	}
@@ -88,7 +86,7 @@ func BenchmarkConv(b *testing.B) {
 	y, x := make([]float32, rows*channels), make([]float32, (taps-1+rows)*channels)
 	w := make([]float32, channels*taps)
 	for b.Loop() {
-		cpu.Conv(cpu.BF16, y, x, w, rows, channels, 0, channels)
+		Conv(BF16, y, x, w, rows, channels, 0, channels)
 	}
 	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
 }
@@ -97,7 +95,7 @@ func BenchmarkRMSNorm(b *testing.B) {
 	const width = 2048
 	y, x, w := make([]float32, width), make([]float32, width), make([]float32, width)
 	for b.Loop() {
-		cpu.RMSNorm(cpu.BF16, y, x, w, 1e-6)
+		RMSNorm(BF16, y, x, w, 1e-6)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
@@ -105,7 +103,7 @@ func BenchmarkRMSNorm(b *testing.B) {
 func BenchmarkRoute(b *testing.B) {
 	experts, weights, logits := make([]int32, 8), make([]float32, 8), make([]float32, 256)
 	for b.Loop() {
-		cpu.Route(experts, weights, logits)
+		Route(experts, weights, logits)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
@@ -113,6 +111,6 @@ func BenchmarkRoute(b *testing.B) {
 func BenchmarkArgmax(b *testing.B) {
 	logits := make([]float32, 248320)
 	for b.Loop() {
-		cpu.Argmax(logits)
+		Argmax(logits)
 	}
 }

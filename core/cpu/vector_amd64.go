@@ -74,5 +74,10 @@ func narrowAVX2(y *byte, x *float32, n int, rounding *[3]uint32)
 //go:noescape
 func deltaStepAVX2(o *float32, s *float32, q *float32, k *float32, v *float32, keyDim int, valueDim int, decay float32, beta float32, kq float32)
 
+// readAVX2 reads n bytes, a multiple of 256, and returns 32 bits of their exclusive or.
+//
+//go:noescape
+func readAVX2(x *byte, n int) float32
+
 // pauseCPU tells the processor that a loop only waits.
 func pauseCPU()

@@ -1020,6 +1020,35 @@ change:
 	VZEROUPPER
 	RET
 
+// func readAVX2(x *byte, n int) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·readAVX2(SB), NOSPLIT, $0-20
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+read:
+	VPXOR (AX), Y0, Y0
+	VPXOR 32(AX), Y1, Y1
+	VPXOR 64(AX), Y2, Y2
+	VPXOR 96(AX), Y3, Y3
+	VPXOR 128(AX), Y0, Y0
+	VPXOR 160(AX), Y1, Y1
+	VPXOR 192(AX), Y2, Y2
+	VPXOR 224(AX), Y3, Y3
+	ADDQ  $0x00000100, AX
+	SUBQ  $0x00000100, CX
+	JNZ   read
+	VPXOR Y1, Y0, Y0
+	VPXOR Y3, Y2, Y2
+	VPXOR Y2, Y0, Y0
+	MOVSS X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func pauseCPU()
 TEXT ·pauseCPU(SB), NOSPLIT, $0
 	PAUSE

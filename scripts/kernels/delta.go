@@ -84,4 +84,3 @@ func deltaStepKernel() {
 	JNZ(LabelRef("rows"))
 	ret()
 }
-
