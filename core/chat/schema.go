@@ -196,3 +196,19 @@ func (r *resolver) find(reference string) json.RawMessage {
 	}
 	return at
 }
+
+// Reading says what the value of a parameter can be read as.
+type Reading struct {
+	Text bool // as the string that it is, whatever stands there
+	Null bool // and the word null as null
+}
+
+// ReadsParameter says how a Parser reads a parameter of a tool. What it does not
+// read as text is JSON.
+func ReadsParameter(tool json.RawMessage, name string) Reading {
+	for _, d := range declarations([]json.RawMessage{tool}) {
+		k := d.kinds(name)
+		return Reading{Text: k&isString != 0, Null: k&isNull != 0}
+	}
+	return Reading{Text: true}
+}

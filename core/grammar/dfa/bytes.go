@@ -47,11 +47,7 @@ func AnyJSON(marks ...string) *Bytes {
 	if err != nil {
 		panic("dfa: any string: " + err.Error())
 	}
-	b := newBytes(c, quoted{escapes: true})
-	for s := int32(1); int(s) < len(b.states); s++ {
-		b.Next(s, 0)
-	}
-	return b
+	return newBytes(c, quoted{escapes: true}).Fill()
 }
 
 func newBytes(c *Chars, s spelling) *Bytes {
@@ -85,7 +81,7 @@ func (b *Bytes) Accepts(state int32) bool {
 // Ended reports whether nothing comes after the state.
 func (b *Bytes) Ended(state int32) bool {
 	s := b.states[state]
-	return s.kind == atEnd || s.kind == between && b.chars.ended(s.char)
+	return s.kind == atEnd || s.kind == between && !b.spelling.quotes() && b.chars.ended(s.char)
 }
 
 // Between reports whether a state stands after a whole character.
@@ -193,4 +189,12 @@ func (b *Bytes) intern(row *[256]int32) int32 {
 		b.states = append(b.states, byteState{row: row, kind: within})
 	}
 	return id
+}
+
+// Fill fills in the table, so that any number of goroutines may read it.
+func (b *Bytes) Fill() *Bytes {
+	for s := int32(1); int(s) < len(b.states); s++ {
+		b.Next(s, 0)
+	}
+	return b
 }
