@@ -20,7 +20,9 @@ func TestFolders(t *testing.T) {
 		path func(s *site, root string) string
 	}{
 		{"several folders that are not there", func(s *site, root string) string { return filepath.Join(root, "a", "b", "c") }},
-		{"blanks, other scripts and signs", func(s *site, root string) string { return filepath.Join(root, "Модель ⌘", "é e\u0301 #1? 100%", "モデル") }},
+		{"blanks, other scripts and signs", func(s *site, root string) string {
+			return filepath.Join(root, "Модель ⌘", "é e\u0301 #1? 100%", "モデル")
+		}},
 		{"a slash at the end", func(s *site, root string) string { return filepath.Join(root, "model") + "/" }},
 		{"through a link", func(s *site, root string) string {
 			s.must(os.Mkdir(filepath.Join(root, "real"), 0o777))
