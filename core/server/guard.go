@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"calla/core/server/page"
 )
 
 // guard decides who may ask at all. A web page on any site can make a browser
@@ -143,7 +145,7 @@ func (g guard) allowsOrigin(origin, host string) bool {
 // knows reports whether the request carries the key, or needs none. Digests are
 // compared, so that the time taken tells nothing, not even the key's length.
 func (g guard) knows(r *http.Request) bool {
-	if !g.keyed || strings.HasPrefix(r.URL.Path+"/", "/health/") {
+	if !g.keyed || strings.HasPrefix(r.URL.Path+"/", "/health/") || page.Has(r.URL.Path) {
 		return true
 	}
 	if g.openModels && (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.HasPrefix(r.URL.Path+"/", "/v1/models/") {

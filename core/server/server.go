@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
+
+	"calla/core/server/page"
 )
 
 // server is the handler that New returns.
@@ -55,6 +57,8 @@ func (s *server) table() []route {
 		{"GET", "/health/ready", "as /health", s.ready},
 		{"GET", "/health/live", "503 where only a new start helps", s.live},
 		{"GET", "/metrics", "numbers for Prometheus", s.prometheus},
+		{"GET", "/", "the page for people: chat and status", s.showPage},
+		{"GET", page.Prefix + "{file:.+}", "what that page is made of", s.showPage},
 	}
 }
 

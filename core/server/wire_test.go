@@ -154,7 +154,9 @@ func TestWrongPathsAndMethods(t *testing.T) {
 		status       int
 		allow        string
 	}{
-		{"GET", "/", 404, ""},
+		{"POST", "/", 405, "GET, HEAD"},
+		{"GET", "/page/none.js", 404, ""},
+		{"GET", "/page/../v1/models", 404, ""},
 		{"GET", "/v1", 404, ""},
 		{"POST", "/chat/completions", 404, ""},
 		{"POST", "/v1/embeddings", 404, ""},
