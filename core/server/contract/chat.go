@@ -35,9 +35,9 @@ func askFor(messages, more string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":%s,%s}`, modelMark, messages, strings.TrimSuffix(more, ","))
 }
 
-// completion is an answer to a chat request, whole or put together from a
+// chatAnswer is an answer to a chat request, whole or put together from a
 // stream.
-type completion struct {
+type chatAnswer struct {
 	ID      string
 	Object  string
 	Created int64
@@ -87,14 +87,14 @@ type usage struct {
 }
 
 // text returns the first choice's content.
-func (c *completion) text() string {
+func (c *chatAnswer) text() string {
 	if p := c.Choices[0].Message.Content; p != nil {
 		return *p
 	}
 	return ""
 }
 
-func (c *completion) finish() string {
+func (c *chatAnswer) finish() string {
 	if p := c.Choices[0].FinishReason; p != nil {
 		return *p
 	}
@@ -102,12 +102,12 @@ func (c *completion) finish() string {
 }
 
 // chat asks for a completion and checks what holds for each.
-func (s *session) chat(body string) (*completion, error) {
+func (s *session) chat(body string) (*chatAnswer, error) {
 	a, err := s.post(chatPath, body)
 	if err != nil {
 		return nil, err
 	}
-	var c completion
+	var c chatAnswer
 	if err := a.into(&c); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *session) chat(body string) (*completion, error) {
 }
 
 // well checks a completion by itself.
-func (c *completion) well(object string) error {
+func (c *chatAnswer) well(object string) error {
 	switch {
 	case c.ID == "" || c.Model == "" || c.Created <= 0 || c.Object != object:
 		return fmt.Errorf("want an id, a model, a time of creation and the object %s", object)
@@ -163,13 +163,23 @@ func chatChecks() []check {
 		{"chat", "a stop text that nearly comes", nearStop},
 		{"chat", "n choices", choicesCheck},
 		{"chat", "logprobs", logProbsCheck},
-		{"chat", "developer messages are system messages", func(s *session) error {
-			return s.equal(
-				askFor(`[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello"}]`, ""),
-				askFor(`[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hello"}]`, ""))
-		}},
+		{"chat", "developer messages are system messages", developerCheck},
 		{"chat", "JSON mode is kept to or refused", jsonModeCheck},
 	}
+}
+
+// developerCheck puts a developer's message in the place of a system message, of
+// the only one and of the second.
+func developerCheck(s *session) error {
+	for _, before := range []string{"", `{"role":"system","content":"Be kind."},`} {
+		with := func(role string) string {
+			return askFor(fmt.Sprintf(`[%s{"role":%q,"content":"Be brief."},{"role":"user","content":"Hello"}]`, before, role), "")
+		}
+		if err := s.equal(with("system"), with("developer")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func quoted(s string) string {
@@ -180,7 +190,7 @@ func quoted(s string) string {
 // equal wants the same answer, over the same number of prompt tokens, to each
 // body.
 func (s *session) equal(bodies ...string) error {
-	var first *completion
+	var first *chatAnswer
 	for i, body := range bodies {
 		c, err := s.chat(body)
 		if err != nil {
@@ -237,7 +247,7 @@ func stopCheck(field func(stop string) string) func(*session) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range []*completion{whole, streamed} {
+		for _, c := range []*chatAnswer{whole, streamed} {
 			if c.text() != before || c.finish() != "stop" {
 				return fmt.Errorf("%q and the finish reason %q with the stop text %q, want %q and stop", c.text(), c.finish(), stop, before)
 			}
@@ -277,7 +287,7 @@ func nearStop(s *session) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range []*completion{whole, streamed} {
+	for _, c := range []*chatAnswer{whole, streamed} {
 		if c.text() != full.text() || c.finish() != full.finish() {
 			return fmt.Errorf("%q (%s) with stop texts that do not come, want the whole answer %q (%s)", c.text(), c.finish(), full.text(), full.finish())
 		}
@@ -365,7 +375,7 @@ func jsonModeCheck(s *session) error {
 		}
 		return refusal{status: 400}.matches(a, chatPath)
 	}
-	var c completion
+	var c chatAnswer
 	if err := a.into(&c); err != nil {
 		return err
 	}

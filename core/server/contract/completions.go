@@ -78,6 +78,10 @@ func (s *session) complete(body string) (*textCompletion, error) {
 	if err != nil {
 		return nil, err
 	}
+	return textOf(a)
+}
+
+func textOf(a *answer) (*textCompletion, error) {
 	var c textCompletion
 	if err := a.into(&c); err != nil {
 		return nil, err
@@ -100,8 +104,8 @@ func tokensAsPrompt(s *session) error {
 	if a.status == 400 {
 		return skipped("the server has no return_token_ids")
 	}
-	var text textCompletion
-	if err := a.into(&text); err != nil {
+	text, err := textOf(a)
+	if err != nil {
 		return err
 	}
 	got := text.Choices[0]

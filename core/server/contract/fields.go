@@ -32,7 +32,12 @@ func fieldChecks() []check {
 		all = append(all,
 			check{"fields", path + ": what the table refuses is refused", func(s *session) error {
 				return s.eachField(path, "refused", func(f field) error {
-					return s.withField(path, f.Name, `{"a":1}`, 400)
+					for _, value := range []string{`{"a":1}`, `"a"`, "1", "true", "[]"} {
+						if err := s.withField(path, f.Name, value, 400); err != nil {
+							return err
+						}
+					}
+					return nil
 				})
 			}},
 			check{"fields", path + ": what the table fixes is taken", func(s *session) error {

@@ -70,7 +70,7 @@ type chunk struct {
 
 // chatStream asks for a stream, checks what holds for each and returns the
 // completion that it makes.
-func (s *session) chatStream(body string) (*completion, error) {
+func (s *session) chatStream(body string) (*chatAnswer, error) {
 	events, err := s.events(chatPath, body)
 	if err != nil {
 		return nil, err
@@ -83,11 +83,11 @@ func (s *session) chatStream(body string) (*completion, error) {
 }
 
 // assemble puts a chat stream together.
-func assemble(events []event) (*completion, error) {
+func assemble(events []event) (*chatAnswer, error) {
 	if len(events) == 0 || events[len(events)-1].data != "[DONE]" {
 		return nil, errors.New("the stream does not end with [DONE]")
 	}
-	var c completion
+	var c chatAnswer
 	for i, e := range events[:len(events)-1] {
 		var ch chunk
 		if err := json.Unmarshal([]byte(e.data), &ch); err != nil {
@@ -113,7 +113,7 @@ func assemble(events []event) (*completion, error) {
 }
 
 // add puts an event's deltas at the end of what came before.
-func (c *completion) add(ch *chunk) error {
+func (c *chatAnswer) add(ch *chunk) error {
 	if ch.Usage != nil {
 		if len(ch.Choices) > 0 || c.Usage != nil {
 			return errors.New("usage comes with a choice, or twice")
@@ -121,9 +121,12 @@ func (c *completion) add(ch *chunk) error {
 		c.Usage = ch.Usage
 	}
 	for _, d := range ch.Choices {
-		for len(c.Choices) <= d.Index {
+		if d.Index < 0 || d.Index > len(c.Choices) {
+			return fmt.Errorf("choice %d is out of turn", d.Index)
+		}
+		if d.Index == len(c.Choices) {
 			empty := ""
-			c.Choices = append(c.Choices, choice{Index: len(c.Choices), Message: message{Content: &empty}})
+			c.Choices = append(c.Choices, choice{Index: d.Index, Message: message{Content: &empty}})
 		}
 		to := &c.Choices[d.Index]
 		if to.FinishReason != nil {
@@ -201,11 +204,11 @@ func streamEqualsWhole(body string) func(*session) error {
 		if err != nil {
 			return err
 		}
-		return sameCompletion(streamed, whole)
+		return sameAnswer(streamed, whole)
 	}
 }
 
-func sameCompletion(streamed, whole *completion) error {
+func sameAnswer(streamed, whole *chatAnswer) error {
 	if len(streamed.Choices) != len(whole.Choices) {
 		return fmt.Errorf("%d choices streamed, %d whole", len(streamed.Choices), len(whole.Choices))
 	}

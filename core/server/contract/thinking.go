@@ -61,7 +61,7 @@ func thinkingChecks() []check {
 }
 
 // think asks with fields for thinking, which a server may not have.
-func (s *session) think(body string) (*completion, error) {
+func (s *session) think(body string) (*chatAnswer, error) {
 	a, err := s.post(chatPath, body)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *session) think(body string) (*completion, error) {
 	if a.status == 400 && (strings.Contains(string(a.body), "chat_template_kwargs") || strings.Contains(string(a.body), "thinking_budget")) {
 		return nil, skipped("the server has no such switch: " + a.short())
 	}
-	var c completion
+	var c chatAnswer
 	if err := a.into(&c); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *session) noThought(body string) error {
 	return thinkTags(c)
 }
 
-func thoughtApart(c *completion) error {
+func thoughtApart(c *chatAnswer) error {
 	if c.Choices[0].Message.ReasoningContent == "" {
 		return errors.New("no reasoning_content, want the thought")
 	}
@@ -97,7 +97,7 @@ func thoughtApart(c *completion) error {
 	return thinkTags(c)
 }
 
-func thinkTags(c *completion) error {
+func thinkTags(c *chatAnswer) error {
 	if strings.Contains(c.text(), "<think>") || strings.Contains(c.text(), "</think>") {
 		return fmt.Errorf("content %q, want none of the thought in it", c.text())
 	}

@@ -48,7 +48,7 @@ func toolChecks() []check {
 }
 
 // called asks for what a tool is there for. A model may answer all the same.
-func (s *session) called(body string) (*completion, error) {
+func (s *session) called(body string) (*chatAnswer, error) {
 	c, err := s.chat(body)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *session) called(body string) (*completion, error) {
 	return c, checkCalls(c)
 }
 
-func checkCalls(c *completion) error {
+func checkCalls(c *chatAnswer) error {
 	m := c.Choices[0].Message
 	if strings.Contains(c.text(), "<tool_call>") || strings.Contains(c.text(), "<function=") {
 		return fmt.Errorf("content %q, want no call in it", c.text())
@@ -102,7 +102,7 @@ func streamedCall(s *session) error {
 			return fmt.Errorf("streamed the call %+v, whole %+v", got[i].Function, want[i].Function)
 		}
 	}
-	return sameCompletion(streamed, whole)
+	return sameAnswer(streamed, whole)
 }
 
 // roundTrip gives the model the result of its call.
