@@ -21,7 +21,7 @@ type flagOf struct {
 }
 
 // bind adds the flag of a preference, which puts its value into target: an
-// *int, *string, *time.Duration or *[]string.
+// *int, *string, *bool, *time.Duration or *[]string.
 func bind(f *pflag.FlagSet, key string, target any) {
 	v := &flagOf{Preference: prefs.Must(key)}
 	switch t := target.(type) {
@@ -29,6 +29,8 @@ func bind(f *pflag.FlagSet, key string, target any) {
 		v.kind, v.set = "int", func(s string) { *t, _ = strconv.Atoi(s) }
 	case *string:
 		v.kind, v.set = "string", func(s string) { *t = s }
+	case *bool:
+		v.kind, v.set = "bool", func(s string) { *t = s == "true" }
 	case *time.Duration:
 		v.kind, v.set = "duration", func(s string) { *t, _ = prefs.Idle(s) }
 	case *[]string:
@@ -39,6 +41,9 @@ func bind(f *pflag.FlagSet, key string, target any) {
 	v.value = v.Default
 	v.set(v.Default)
 	f.Var(v, key, v.Help)
+	if v.kind == "bool" {
+		f.Lookup(key).NoOptDefVal = "true" // the flag alone
+	}
 }
 
 func (v *flagOf) String() string { return v.value }

@@ -37,6 +37,7 @@ func TestPrecedence(t *testing.T) {
 		Seq  int
 		Idle time.Duration
 		Web  []string
+		Open bool
 	}
 	for _, tt := range []struct {
 		name string
@@ -45,12 +46,15 @@ func TestPrecedence(t *testing.T) {
 		want set
 		err  string
 	}{
-		{"nothing", nil, nil, set{0, engine.DefaultIdleUnload, nil}, ""},
+		{"nothing", nil, nil, set{Idle: engine.DefaultIdleUnload}, ""},
 		{"environment", nil, map[string]string{"CALLA_MAX_SEQ": "7", "CALLA_IDLE_UNLOAD": "never", "CALLA_ALLOW_ORIGIN": "https://a.b, https://c.d"},
-			set{7, 0, []string{"https://a.b", "https://c.d"}}, ""},
+			set{Seq: 7, Web: []string{"https://a.b", "https://c.d"}}, ""},
 		{"flags over the environment", []string{"--max-seq=8", "--allow-origin=https://x.y", "--allow-origin=https://z.w"},
 			map[string]string{"CALLA_MAX_SEQ": "7", "CALLA_ALLOW_ORIGIN": "https://a.b"},
-			set{8, engine.DefaultIdleUnload, []string{"https://x.y", "https://z.w"}}, ""},
+			set{Seq: 8, Idle: engine.DefaultIdleUnload, Web: []string{"https://x.y", "https://z.w"}}, ""},
+		{"a switch alone", []string{"--open-models"}, nil, set{Idle: engine.DefaultIdleUnload, Open: true}, ""},
+		{"a switch with its value", []string{"--open-models=false"}, map[string]string{"CALLA_OPEN_MODELS": "true"}, set{Idle: engine.DefaultIdleUnload}, ""},
+		{"a switch by the environment", nil, map[string]string{"CALLA_OPEN_MODELS": "true"}, set{Idle: engine.DefaultIdleUnload, Open: true}, ""},
 		{"a bad flag", []string{"--max-seq=many"}, nil, set{Idle: engine.DefaultIdleUnload},
 			`invalid argument "many" for "--max-seq" flag: want a whole number, 0–1048576`},
 		{"a bad variable", nil, map[string]string{"CALLA_MAX_SEQ": "-1"}, set{Idle: engine.DefaultIdleUnload},
@@ -62,6 +66,7 @@ func TestPrecedence(t *testing.T) {
 			bind(f, "max-seq", &got.Seq)
 			bind(f, "idle-unload", &got.Idle)
 			bind(f, "allow-origin", &got.Web)
+			bind(f, "open-models", &got.Open)
 			err := f.Parse(tt.args)
 			if err == nil {
 				err = environment(f, func(k string) (string, bool) { v, ok := tt.env[k]; return v, ok })

@@ -44,7 +44,7 @@ func (a *app) engineArgs(s menu.Settings) []string {
 
 // otherArgs are the flags of what needs no thought.
 func otherArgs(v prefs.Values) (args []string) {
-	for _, key := range []string{"cache-entries", "idle-unload", "prefill-chunk", "queue", "backend", "host", "port", "key-file", "allow-host", "allow-origin"} {
+	for _, key := range []string{"cache-entries", "idle-unload", "prefill-chunk", "queue", "backend", "host", "port", "key-file", "open-models", "allow-host", "allow-origin"} {
 		if value := v.Get(key); value != prefs.Must(key).Default {
 			args = append(args, "--"+key+"="+value)
 		}

@@ -27,6 +27,7 @@ type serveFlags struct {
 	host    string
 	port    int
 	keyFile string
+	models  bool // listed without the key too
 	hosts   []string
 	origins []string
 	logFile string
@@ -62,6 +63,7 @@ func newServe() *cobra.Command {
 	bind(f, "host", &s.host)
 	bind(f, "port", &s.port)
 	bind(f, "key-file", &s.keyFile)
+	bind(f, "open-models", &s.models)
 	bind(f, "allow-host", &s.hosts)
 	bind(f, "allow-origin", &s.origins)
 	f.StringVar(&s.logFile, "log-file", "", "file for the log, instead of standard error; a new one begins after 10 MB, two older ones are kept")
@@ -178,12 +180,13 @@ func (s *serveFlags) handler(o *opened, e *engine.Engine, memory engine.Memory, 
 		Start: func(ctx context.Context, r completion.Request) (server.Stream, error) {
 			return c.Start(ctx, r)
 		},
-		Encode:  c.Encode,
-		Decode:  c.Decode,
-		Engine:  func() server.EngineStatus { return engineStatus(e.Status(), memory, budget) },
-		Key:     key,
-		Hosts:   s.hosts,
-		Origins: s.origins,
-		Log:     log,
+		Encode:     c.Encode,
+		Decode:     c.Decode,
+		Engine:     func() server.EngineStatus { return engineStatus(e.Status(), memory, budget) },
+		Key:        key,
+		OpenModels: s.models,
+		Hosts:      s.hosts,
+		Origins:    s.origins,
+		Log:        log,
 	}), nil
 }

@@ -42,6 +42,8 @@ var List = []Preference{
 		Help: "port to listen at; 0 takes a free one"},
 	{Key: "key-file", Default: "", Check: anything,
 		Help: "file with the key that requests must carry, readable by its owner alone"},
+	{Key: "open-models", Default: "false", Check: yesOrNo,
+		Help: "true lists the model without the key too, for apps that look for one first, as Xcode does"},
 	{Key: "allow-host", Default: "", Check: each(hostName),
 		Help: "further names by which requests may call this server, separated by commas"},
 	{Key: "allow-origin", Default: "", Check: each(origin),
