@@ -165,35 +165,3 @@ func (s *server) capabilities(w http.ResponseWriter, r *http.Request) {
 	}
 	writeJSON(w, http.StatusOK, c)
 }
-
-// Tables returns the README's account of the API in Markdown: the endpoints,
-// then the fields of each. What is within messages and tools is left to
-// GET /v1/capabilities.
-func Tables() string {
-	var b strings.Builder
-	b.WriteString("| endpoint | what it does |\n| --- | --- |\n")
-	for _, r := range (&server{}).table() {
-		fmt.Fprintf(&b, "| `%s %s` | %s |\n", r.method, r.plainPath(), r.summary)
-	}
-	b.WriteString("\nHeaders:\n\n")
-	writeTable(&b, headerLines)
-	for _, a := range apis {
-		fmt.Fprintf(&b, "\n`%s`:\n\n", a.path)
-		writeTable(&b, lines(a.fields, ""))
-	}
-	return b.String()
-}
-
-func writeTable(b *strings.Builder, all []Line) {
-	b.WriteString("| field | | values | |\n| --- | --- | --- | --- |\n")
-	for _, l := range all {
-		if strings.Contains(l.Name, "[") {
-			continue
-		}
-		support := string(l.Support)
-		if l.Required {
-			support += ", required"
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", l.Name, support, l.Values, l.Note)
-	}
-}
