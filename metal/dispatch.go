@@ -96,8 +96,8 @@ func (d *Dispatch) check() error {
 		return fmt.Errorf("metal: %s: grid %v, want no empty side", d.Kernel, d.Grid)
 	}
 	for i, b := range d.Buffers {
-		if b.Offset < 0 || b.Offset >= int64(len(b.Buffer.Bytes)) {
-			return fmt.Errorf("metal: %s: offset %d in buffer %d, %s of %d bytes", d.Kernel, b.Offset, i+1, b.Buffer.Name, len(b.Buffer.Bytes))
+		if b.Offset < 0 || b.Offset >= b.Buffer.Size {
+			return fmt.Errorf("metal: %s: offset %d in buffer %d, %s of %d bytes", d.Kernel, b.Offset, i+1, b.Buffer.Name, b.Buffer.Size)
 		}
 	}
 	return nil

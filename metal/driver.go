@@ -32,6 +32,7 @@ type Completion interface {
 // Buffer is memory of the device.
 type Buffer struct {
 	Name  string
+	Size  int64
 	Bytes []byte // the same memory as the processor sees it
 	// Native is the driver's own.
 	Native any

@@ -56,7 +56,7 @@ func (d *Emulated) NewBuffer(name string, bytes int64) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Buffer{Name: name, Bytes: b.Bytes, Native: b}, nil
+	return &Buffer{Name: name, Size: bytes, Bytes: b.Bytes, Native: b}, nil
 }
 
 // Free implements Driver.

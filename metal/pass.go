@@ -1,6 +1,10 @@
 package metal
 
-import "calla/core/backend"
+import (
+	"fmt"
+
+	"calla/core/backend"
+)
 
 // pass is a call on its way: blocks append dispatches, Commit hands them over.
 type pass struct {
@@ -53,10 +57,10 @@ func (p *pass) Commit() (backend.Step, error) {
 		err = p.err
 	}
 	if err != nil {
-		s.broken = err
-		return nil, err
+		s.broken = fmt.Errorf("metal: %s: %w", p.what(), err)
+		return nil, s.broken
 	}
-	st := &step{weights: p.weights, state: s, completion: completion, slot: p.slot, head: p.head}
+	st := &step{weights: p.weights, state: s, completion: completion, what: p.what(), slot: p.slot, head: p.head}
 	p.ring.steps = append(p.ring.steps, st)
 	s.length += p.rows
 	s.conv, p.scratch.conv = p.scratch.conv, s.conv
@@ -65,6 +69,14 @@ func (p *pass) Commit() (backend.Step, error) {
 		s.last = st
 	}
 	return st, nil
+}
+
+// what names the call in errors.
+func (p *pass) what() string {
+	if p.phase == backend.Decode {
+		return fmt.Sprintf("decode of position %d", p.from)
+	}
+	return fmt.Sprintf("prefill of positions %d to %d", p.from, p.from+p.rows-1)
 }
 
 // flush commits what was encoded so far.

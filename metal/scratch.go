@@ -85,7 +85,7 @@ func (s *scratch) ensure(d Driver, sh shapes, rows int) error {
 		*n.at = b.at(0)
 	}
 	var err error
-	if s.conv, err = d.NewBuffer("conv", int64(max(1, sh.deltaLayers)*sh.convBytes())); err != nil {
+	if s.conv, err = d.NewBuffer("spare conv", int64(max(1, sh.deltaLayers)*sh.convBytes())); err != nil {
 		s.free(d)
 		return err
 	}

@@ -2,6 +2,7 @@ package metal
 
 import (
 	"encoding/binary"
+	"fmt"
 	"unsafe"
 
 	"calla/core/backend"
@@ -12,6 +13,7 @@ type step struct {
 	weights    *weights
 	state      *State
 	completion Completion
+	what       string // for errors
 	slot       int
 	head       bool
 
@@ -33,10 +35,10 @@ func (s *step) Wait() error {
 	for len(ring.steps) > 0 && ring.steps[0] != s {
 		ring.steps[0].Wait()
 	}
-	s.err = s.completion.Wait()
 	s.finished, s.argmax = true, -1
 	ring.finished(s)
-	if s.err != nil {
+	if err := s.completion.Wait(); err != nil {
+		s.err = fmt.Errorf("metal: %s: %w", s.what, err)
 		s.state.broken = s.err
 		return s.err
 	}
