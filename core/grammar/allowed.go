@@ -56,8 +56,9 @@ func (a *Automaton) collect(c *config) error {
 // it, and of those that leave it the ones that what comes after takes.
 func (a *Automaton) collectLexeme(t thread) error {
 	i := &a.grammar.code[t.at]
-	l := a.vocabulary.local(a.grammar.lexemes[i.arg], t.place)
-	l.stay.addTo(a.mask)
+	x := a.grammar.lexemes[i.arg]
+	l := a.vocabulary.local(x, t.place.state)
+	l.addTo(a.mask, x, int(t.place.count))
 	if len(l.leave) == 0 {
 		return nil
 	}
@@ -67,8 +68,11 @@ func (a *Automaton) collectLexeme(t thread) error {
 	if err != nil {
 		return err
 	}
-	for _, node := range l.leave {
-		if err := a.walk(after, node); err != nil {
+	for _, leave := range l.leave {
+		if !x.admits(int(t.place.count) + int(leave.length)) {
+			continue
+		}
+		if err := a.walk(after, leave.node); err != nil {
 			return err
 		}
 	}

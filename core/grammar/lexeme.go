@@ -48,9 +48,9 @@ func (l *Lexeme) step(p place, b byte) (next place, ok bool) {
 // fits reports whether a text of the right length goes through a place.
 func (l *Lexeme) fits(p place) bool {
 	tail := l.bytes.Tail(p.state)
-	n := int(p.count) - tail
+	length := int(p.count) - tail
 	if l.bytes.Accepts(p.state) {
-		return n >= l.min && (l.max < 0 || n <= l.max)
+		return l.admits(length)
 	}
 	most := int(p.count)
 	if !l.bytes.Between(p.state) {
@@ -60,31 +60,15 @@ func (l *Lexeme) fits(p place) bool {
 		return true
 	}
 	// Too many characters, unless the last are the mark's.
-	return tail > 0 && n >= l.min && n <= l.max
+	return tail > 0 && l.admits(length)
+}
+
+// admits reports whether a text may have so many characters.
+func (l *Lexeme) admits(length int) bool {
+	return !l.counts || length >= l.min && (l.max < 0 || length <= l.max)
 }
 
 // goesOn reports whether more of the lexeme may come.
 func (l *Lexeme) goesOn(p place) bool { return !l.bytes.Ended(p.state) }
 
 func (l *Lexeme) accepts(p place) bool { return l.bytes.Accepts(p.state) }
-
-// alike returns a place with the same masks in a vocabulary whose tokens have
-// at most so many bytes, for all lexemes of one automaton: of the numbers of
-// characters, only those near to a bound make a difference.
-func (l *Lexeme) alike(p place, longest int) place {
-	if !l.counts {
-		return p
-	}
-	// No token gets farther than that.
-	tail := l.bytes.MaxTail()
-	reach := longest + tail
-	low := min(max(l.min-int(p.count), -tail), reach)
-	high := reach
-	if l.max >= 0 {
-		high = min(max(l.max-int(p.count), -tail), reach)
-	}
-	if p.count = 0; low > -tail || high < reach {
-		p.count = 1 + int32((low+tail)*(reach+tail+1)+high+tail)
-	}
-	return p
-}

@@ -1,9 +1,6 @@
 package schema
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // keyword says how a keyword is treated.
 type keyword uint8
@@ -65,7 +62,7 @@ func harmless(name string, v *value) bool {
 func known(at *path, v *value) *Error {
 	for _, m := range v.members {
 		if keywords[m.name] == unknown && !harmless(m.name, m.value) {
-			return at.to(m.name).fault("this keyword is not supported; those that are: %s", strings.Join(Keywords(), ", "))
+			return at.to(m.name).fault("this keyword is not supported")
 		}
 	}
 	return nil
