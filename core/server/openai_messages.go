@@ -71,6 +71,7 @@ func messagesField() Field {
 			contentField("null and none are empty"),
 			{Name: "reasoning_content", Takes: text{}, Note: "beside OpenAI's fields; the thought before the content, as answers have it"},
 			toolCallsField(),
+			{Name: "parsed", Takes: free{}, Note: "taken: OpenAI's SDK for Python repeats the content in it"},
 			{Name: "refusal", Note: "the model's template has no refusals"},
 			{Name: "annotations", Takes: only{"[]"}, Note: "there are none"},
 			{Name: "audio", Note: textOnly},
@@ -93,6 +94,7 @@ func toolCallsField() Field {
 			{Name: "function", Required: true, Takes: object{
 				{Name: "name", Takes: identifier{}, Required: true},
 				{Name: "arguments", Takes: text{}, Required: true, Note: "a JSON object in a string; an empty string is an empty object"},
+				{Name: "parsed_arguments", Takes: free{}, Note: "taken: OpenAI's SDK for Python repeats the arguments in it"},
 			}},
 		}},
 		{values: []string{"custom"}, refused: "only functions are called"},

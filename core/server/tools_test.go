@@ -82,6 +82,26 @@ func TestToolResults(t *testing.T) {
 	}
 }
 
+// TestRepeatedMessages sends an assistant's message back as OpenAI's SDK for
+// Python has it after a stream: with what it read from content and arguments.
+func TestRepeatedMessages(t *testing.T) {
+	f := &fake{play: always(say("ok"))}
+	url := testServer(t, f) + "/v1/chat/completions"
+	for _, parsed := range []string{"null", `{"city":"Oslo"}`} {
+		r := post(t, url, `{"model":"served","messages":[{"role":"user","content":"x"},
+			{"role":"assistant","content":null,"refusal":null,"parsed":`+parsed+`,"tool_calls":[
+				{"id":"a","type":"function","function":{"name":"f","arguments":"{\"city\":\"Oslo\"}","parsed_arguments":`+parsed+`}}]},
+			{"role":"tool","tool_call_id":"a","content":"x"}]}`)
+		if r.status != 200 {
+			t.Errorf("parsed %s: %d %s", parsed, r.status, r.body)
+			continue
+		}
+		if got := string(f.last(t).Messages[1].ToolCalls[0].Arguments); got != `{"city":"Oslo"}` {
+			t.Errorf("arguments %s", got)
+		}
+	}
+}
+
 // TestContents holds every form of a message's content, for every role.
 func TestContents(t *testing.T) {
 	f := &fake{play: always(say("ok"))}
