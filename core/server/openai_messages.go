@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"calla/core/chat"
 	"calla/core/server/strictjson"
@@ -91,6 +92,7 @@ func toolCallsField() Field {
 	return Field{Name: "tool_calls", Takes: list{of: tagged{tag: "type", absent: "function", cases: []variant{
 		{values: []string{"function"}, fields: object{
 			{Name: "id", Takes: text{min: 1}, Required: true, Note: "of the call that a tool message answers"},
+			{Name: "index", Takes: integer{0, math.MaxInt32}, Note: "taken: streams have it, and OpenAI's SDK for Python repeats it; the list's order counts"},
 			{Name: "function", Required: true, Takes: object{
 				{Name: "name", Takes: identifier{}, Required: true},
 				{Name: "arguments", Takes: text{}, Required: true, Note: "a JSON object in a string; an empty string is an empty object"},

@@ -90,7 +90,7 @@ func TestRepeatedMessages(t *testing.T) {
 	for _, parsed := range []string{"null", `{"city":"Oslo"}`} {
 		r := post(t, url, `{"model":"served","messages":[{"role":"user","content":"x"},
 			{"role":"assistant","content":null,"refusal":null,"parsed":`+parsed+`,"tool_calls":[
-				{"id":"a","type":"function","function":{"name":"f","arguments":"{\"city\":\"Oslo\"}","parsed_arguments":`+parsed+`}}]},
+				{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"city\":\"Oslo\"}","parsed_arguments":`+parsed+`}}]},
 			{"role":"tool","tool_call_id":"a","content":"x"}]}`)
 		if r.status != 200 {
 			t.Errorf("parsed %s: %d %s", parsed, r.status, r.body)
