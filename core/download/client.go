@@ -59,7 +59,15 @@ func (o *Options) newClient(from origin) *http.Client {
 		Protocols: new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
-	return &http.Client{Transport: &marked{t, from.base, o.Token, o.UserAgent}}
+	return &http.Client{Transport: &marked{t, from.base, o.Token, o.UserAgent}, CheckRedirect: fewRedirects}
+}
+
+// fewRedirects ends a chain that leads nowhere.
+func fewRedirects(_ *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return refuse("%d redirects in a row", len(via))
+	}
+	return nil
 }
 
 // marked adds to requests what belongs to us. It works below redirects, so the

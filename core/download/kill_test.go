@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"calla/core/download/hubtest"
 )
 
 // childVariable makes the test binary pull, as a process that can be killed.
@@ -52,6 +56,16 @@ func child(text string) {
 // where the pull ends before.
 func (s *site) kill(at string, n int) bool {
 	s.t.Helper()
+	cmd, out := s.child(at, n)
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	s.must(cmd.Process.Kill())
+	cmd.Wait()
+	return line == "reached\n"
+}
+
+// child starts a process that pulls for the site.
+func (s *site) child(at string, n int) (*exec.Cmd, io.Reader) {
+	s.t.Helper()
 	text, err := json.Marshal(order{s.Store.root, s.Folder, s.hub.URL, s.Manifest, s.Places, at, n})
 	if err != nil {
 		s.t.Fatal(err)
@@ -70,12 +84,7 @@ func (s *site) kill(at string, n int) bool {
 	if err := cmd.Start(); err != nil {
 		s.t.Skipf("the test binary can't be started again: %v", err)
 	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	if err := cmd.Process.Kill(); err != nil {
-		s.t.Fatal(err)
-	}
-	cmd.Wait()
-	return line == "reached\n"
+	return cmd, out
 }
 
 // steps counts the steps of what do does.
@@ -141,6 +150,27 @@ func TestKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKilledAtAnyTime kills one pull after another, wherever they are.
+func TestKilledAtAnyTime(t *testing.T) {
+	s := newSite(t)
+	s.hub.Misbehave(func(r *hubtest.Reply) { r.Delay = 2 * time.Millisecond })
+	for round := range 15 {
+		s.killAfter(time.Duration(10+5*round) * time.Millisecond)
+		s.provedOnly()
+	}
+	s.keepsWhatItHas()
+	s.origins(Fetched)
+}
+
+// killAfter lets a child pull, and kills it after a while.
+func (s *site) killAfter(d time.Duration) {
+	s.t.Helper()
+	cmd, _ := s.child("none", 1)
+	time.Sleep(d)
+	s.must(cmd.Process.Kill())
+	cmd.Wait()
 }
 
 // damage changes bytes of a file and leaves its time as it was, as a failing

@@ -23,7 +23,7 @@ type patience struct {
 // usual ends after about a quarter of an hour without any progress: long enough
 // for a router to start again, short enough for somebody to look.
 var usual = patience{
-	first: time.Second, most: time.Minute, attempts: 20, enough: 256 << 10,
+	first: time.Second, most: time.Minute, attempts: 20, enough: 64 << 10,
 	stall: 30 * time.Second, trickle: 16 << 10, answer: time.Minute,
 }
 

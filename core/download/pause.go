@@ -14,7 +14,7 @@ var ErrIdle = errors.New("no pull runs there")
 // Resume or the next Pull. It takes about as long as there is between two
 // events.
 func (s Store) Pause(folder string) error {
-	folder, err := canonical(folder)
+	folder, err := s.known(folder)
 	if err != nil {
 		return fmt.Errorf("download: pause: %w", err)
 	}
@@ -34,7 +34,7 @@ func (s Store) Pause(folder string) error {
 
 // Resume lets a paused pull go on. Where nothing is paused it does nothing.
 func (s Store) Resume(folder string) error {
-	folder, err := canonical(folder)
+	folder, err := s.known(folder)
 	if err != nil {
 		return fmt.Errorf("download: resume: %w", err)
 	}

@@ -38,9 +38,11 @@ const (
 // meter counts bytes and tells of them. Its clock may jump: a rate begins anew
 // then.
 type meter struct {
-	tell   func(Event)
 	now    func() time.Time
 	paused func() bool
+
+	telling sync.Mutex // held while tell runs, so that events come in order
+	tell    func(Event)
 
 	mu      sync.Mutex
 	event   Event
@@ -77,6 +79,8 @@ func (m *meter) want(n int64) {
 
 // report tells of where things are. A note goes with one event alone.
 func (m *meter) report(note string) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
 	m.mu.Lock()
 	m.sample()
 	e := m.event

@@ -87,7 +87,7 @@ type work struct {
 // what it took.
 func begin(o Options) (w *work, end func(), err error) {
 	w = &work{Options: o}
-	if w.folder, err = canonical(o.Folder); err != nil {
+	if w.folder, err = o.Store.known(o.Folder); err != nil {
 		return nil, nil, err
 	}
 	release, err := lockFolder(w.folder)
@@ -99,12 +99,7 @@ func begin(o Options) (w *work, end func(), err error) {
 		w.receipt = &Receipt{Folder: w.folder}
 	}
 	w.receipt.Repository, w.receipt.Revision, w.receipt.Total = o.Manifest.Repository, o.Manifest.Revision, o.Manifest.Bytes()
-	var telling sync.Mutex
-	w.meter = &meter{now: o.now, paused: o.Throttle.Paused, tell: func(e Event) {
-		telling.Lock()
-		defer telling.Unlock()
-		o.Progress(e)
-	}}
+	w.meter = &meter{now: o.now, paused: o.Throttle.Paused, tell: o.Progress}
 	stop := w.meter.run(w.obeyPause())
 	return w, func() { stop(); release() }, nil
 }
@@ -280,7 +275,11 @@ func (w *work) openTarget(ctx context.Context, f File) (*target, error) {
 		p.close()
 		return nil, err
 	}
-	return &target{file: f, final: w.final(f), part: p, sequence: newSequence(p, h)}, nil
+	x := &target{file: f, final: w.final(f), part: p, sequence: newSequence(p, h)}
+	if p.bytes() > 0 {
+		x.mixed = "Parts of it came earlier"
+	}
+	return x, nil
 }
 
 // keep gives a proved file its final name. Its receipt is written first: were we

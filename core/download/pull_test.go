@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"calla/core/download/hubtest"
 )
 
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	log.SetOutput(io.Discard) // net/http's servers tell of connections that tests cut
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // twin is a small repository of the pinned one's shape: small files, pinned in

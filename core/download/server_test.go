@@ -2,6 +2,7 @@ package download
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -373,8 +374,63 @@ func TestProxy(t *testing.T) {
 	if through.Load() == 0 {
 		t.Error("nothing went through the proxy")
 	}
+	t.Setenv("HTTPS_PROXY", "http://secure.test:8080")
+	if u, err := SystemProxy()(&http.Request{URL: &url.URL{Scheme: "https", Host: "huggingface.co"}}); err != nil || u == nil || u.Host != "secure.test:8080" {
+		t.Errorf("https goes through %v, %v, want HTTPS_PROXY", u, err)
+	}
 	if u, err := s.Proxy(&http.Request{URL: &url.URL{Scheme: "http", Host: "other.test"}}); u != nil || err != nil {
 		t.Errorf("other.test is reached by %v, %v, want no proxy", u, err)
+	}
+}
+
+// TestUntrustedCertificate is refused at once: it will be the same the next time.
+func TestUntrustedCertificate(t *testing.T) {
+	s := newSite(t)
+	var asked atomic.Int64
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1) }))
+	defer secure.Close()
+	s.Endpoint = secure.URL
+	s.patience = usual
+	_, err := Pull(context.Background(), s.Options)
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || asked.Load() > 0 {
+		t.Errorf("Pull = %v after %d requests, want an error of the certificate", err, asked.Load())
+	}
+}
+
+// TestEarlierPartsWereWrong: what an interrupted pull got from a wrong server
+// makes the file wrong; the next pull finds that out and fetches it all.
+func TestEarlierPartsWereWrong(t *testing.T) {
+	s := newSite(t, hubtest.File{Name: shard1, Content: hubtest.Random(3, 20*testPiece)})
+	s.Connections, s.patience.attempts = 1, 1
+	wrong := hubtest.Random(5, 20*testPiece)
+	s.hub.Misbehave(faulty(func(n int, r *hubtest.Reply) {
+		r.Body = wrong[r.Begin : int(r.Begin)+len(r.Body)]
+		r.Cut = len(r.Body) / 2
+	}))
+	if _, err := Pull(context.Background(), s.Options); err == nil {
+		t.Fatal("Pull from a server that stops: no error")
+	}
+	s.hub.Misbehave(nil)
+	s.pull()
+}
+
+// TestClockJumps pulls under a clock that is somewhere else each time it is
+// looked at.
+func TestClockJumps(t *testing.T) {
+	s := newSite(t)
+	var looks atomic.Uint64
+	s.now = func() time.Time {
+		return time.Unix(int64(looks.Add(1)*7_919_000_003%6_000_000_000), 0) // 1970 to 2160
+	}
+	s.hub.Misbehave(failing(http.StatusServiceUnavailable))
+	s.pull()
+	if bad := s.verify(); len(bad) > 0 {
+		t.Errorf("Verify finds %v", bad)
+	}
+	for _, e := range s.events {
+		if e.Rate < 0 || e.Left < 0 || e.Left > longest {
+			t.Errorf("rate %v, left %v", e.Rate, e.Left)
+		}
 	}
 }
 

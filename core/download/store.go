@@ -87,11 +87,32 @@ func (s Store) Check(folder string) error {
 
 // Receipt returns the receipt of a folder, or fs.ErrNotExist.
 func (s Store) Receipt(folder string) (*Receipt, error) {
-	folder, err := canonical(folder)
+	folder, err := s.known(folder)
 	if err != nil {
 		return nil, fmt.Errorf("download: receipt: %w", err)
 	}
 	return readReceipt(s.path(folder, receiptSuffix))
+}
+
+// known returns the path by which the store knows a folder: that of a receipt,
+// where the folder has one under another spelling. Disks may take names for the
+// same that differ in case, or in how an accent is written.
+func (s Store) known(folder string) (string, error) {
+	folder, err := canonical(folder)
+	if err != nil || !absent(s.path(folder, receiptSuffix)) {
+		return folder, err
+	}
+	info, err := os.Stat(folder)
+	if err != nil {
+		return folder, nil // not there, so it is no other's either
+	}
+	all, err := s.Receipts()
+	for _, r := range all {
+		if other, err := os.Stat(r.Folder); err == nil && os.SameFile(info, other) {
+			return r.Folder, nil
+		}
+	}
+	return folder, err
 }
 
 func readReceipt(path string) (*Receipt, error) {
@@ -176,7 +197,7 @@ func moveFile(from, to string) error {
 	return syncFolder(filepath.Dir(to))
 }
 
-// canonical returns the one path of a folder that all its spellings lead to.
+// canonical returns a folder's absolute path without links.
 func canonical(folder string) (string, error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {

@@ -134,3 +134,23 @@ func TestReadOnlyVolume(t *testing.T) {
 		t.Errorf("%d requests before the refusal", len(got))
 	}
 }
+
+// TestFolderByAnotherName reaches one folder by two paths that no link connects,
+// as disks allow that don't tell cases or forms of accents apart.
+func TestFolderByAnotherName(t *testing.T) {
+	s := newSite(t)
+	s.pull()
+	first, other := s.Folder, t.TempDir()
+	if err := syscall.Mount(first, other, "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("needs root, to mount a folder twice: %v", err)
+	}
+	defer syscall.Unmount(other, 0)
+	s.Folder = other
+	if r, err := s.Store.Receipt(other); err != nil || r.Folder != s.pull().Folder {
+		t.Errorf("the receipt by the other path: %v, %v", r, err)
+	}
+	s.origins(Fetched)
+	if all, err := s.Store.Receipts(); err != nil || len(all) != 1 {
+		t.Errorf("%d receipts, error %v, want one", len(all), err)
+	}
+}

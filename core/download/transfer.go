@@ -22,7 +22,7 @@ type target struct {
 	sequence *sequence
 
 	tag   string // of the first reply
-	mixed string // another reply's tag, or empty
+	mixed string // why the file may be put together from two, or empty
 	again bool   // it has begun again
 }
 
@@ -102,8 +102,8 @@ func (t *transfer) done() {
 	t.cond.Broadcast()
 }
 
-// reject throws a wrong file away. Where it was put together from replies with
-// different tags it may be two files' halves, and is fetched once more.
+// reject throws a wrong file away. Where it may be put together from parts of two
+// files it is fetched once more.
 func (t *transfer) reject(i int, got string) error {
 	x := t.targets[i]
 	t.mu.Lock()
@@ -117,7 +117,7 @@ func (t *transfer) reject(i int, got string) error {
 		return refusal{why}
 	}
 	t.meter.add(-x.file.Size)
-	t.meter.report(fmt.Sprintf("%v. Its ETag changed from %s to %s meanwhile: fetching it again", why, x.tag, x.mixed))
+	t.meter.report(fmt.Sprintf("%v. %s: fetching it again", why, x.mixed))
 	p, err := openPart(x.final, x.file, x.part.cut)
 	if err != nil {
 		return localError{err}
@@ -257,7 +257,7 @@ func (t *transfer) replied(x *target, c *claim, r *http.Response, off int64) boo
 	if tag := r.Header.Get("ETag"); x.tag == "" {
 		x.tag = tag
 	} else if tag != x.tag {
-		x.mixed = tag
+		x.mixed = fmt.Sprintf("The server's ETag changed from %s to %s", x.tag, tag)
 	}
 	if r.StatusCode == http.StatusPartialContent {
 		return true
