@@ -53,7 +53,7 @@ var homes = map[string][]string{
 	"github.com/hashicorp/golang-lru":       {"core/engine"},
 	"github.com/progrium/darwinkit":         {"app/desktop", "metal"},
 	"github.com/prometheus/client_golang":   {"core/server"},
-	"github.com/santhosh-tekuri/jsonschema": {"core/schema"},
+	"github.com/santhosh-tekuri/jsonschema": {"core/schema", inTests},
 	"github.com/spf13/cobra":                {"app"},
 	"github.com/spf13/pflag":                {"app"},
 	"github.com/vbauerster/mpb":             {"app"},

@@ -1,32 +1,17 @@
 package completion
 
-import (
-	"slices"
-
-	"calla/core/chat"
-	"calla/core/engine"
-)
-
 // thinkBudget closes the think block when the thought has had its tokens.
 type thinkBudget struct {
-	budget int
-	end    int32   // </think>
+	budget int     // 0 is no bound
 	close  []int32 // what closes the block
 }
 
-// guide returns what steers a request's generation, or nil.
-func (s *Service) guide(r Request, p prompt) engine.Guide {
-	if !p.inThink || r.ThinkingBudget <= 0 {
-		return nil
+// forced returns the token that must come after so many, if there is one. The
+// thought must not have ended before its budget.
+func (b *thinkBudget) forced(generated int) (token int32, ok bool) {
+	i := generated - b.budget
+	if b.budget == 0 || i < 0 || i >= len(b.close) {
+		return 0, false
 	}
-	return &thinkBudget{budget: r.ThinkingBudget, end: s.ids[chat.ThinkEnd], close: s.endThink}
-}
-
-// Next implements engine.Guide.
-func (b *thinkBudget) Next(generated []int32) (engine.Choice, error) {
-	i := len(generated) - b.budget
-	if i < 0 || i >= len(b.close) || slices.Contains(generated[:b.budget], b.end) {
-		return engine.Choice{}, nil
-	}
-	return engine.Choice{Forced: true, Token: b.close[i]}, nil
+	return b.close[i], true
 }

@@ -17,10 +17,22 @@ type Request struct {
 	Prompt   *string        // or text as it is, control tokens matched in it
 	Tokens   []int32        // or tokens as they are
 
-	Tools            []json.RawMessage // OpenAI's tool objects, in the client's order
-	Thinking         bool              // the model may think before it answers
-	ThinkingBudget   int               // most tokens of thought; 0 is no bound
-	PreserveThinking bool              // earlier thoughts stay in the prompt
+	Tools []json.RawMessage // OpenAI's tool objects, in the client's order
+	// Strict says, by tool, that arguments are held to the schema of the tool's
+	// parameters. Nil holds none.
+	Strict []bool
+	// MustCall makes the completion a tool call, of the tool named Callee where
+	// that is not empty. Arguments are then held to their schemas.
+	MustCall   bool
+	Callee     string
+	SingleCall bool // one tool call at most
+	// Answer, where not nil, is a JSON Schema: the completion, but for its
+	// thought, is JSON that fits it, or else a tool call.
+	Answer json.RawMessage
+
+	Thinking         bool // the model may think before it answers
+	ThinkingBudget   int  // most tokens of thought; 0 is no bound
+	PreserveThinking bool // earlier thoughts stay in the prompt
 
 	MaxTokens int      // 0 runs to the end of the context
 	Stop      []string // texts that end the completion, and are not part of it

@@ -3,6 +3,7 @@ package completion
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"calla/core/chat"
 	"calla/core/engine"
@@ -16,6 +17,9 @@ type Service struct {
 	control   map[int32]string // the template's control tokens by id
 	ids       map[string]int32 // and the other way round
 	endThink  []int32          // what closes a think block in the template
+	// afterThink is the part of endThink that comes after </think>.
+	afterThink []int32
+	grammars   grammars
 }
 
 // New makes a service. The tokenizer must know the template's control tokens.
@@ -30,7 +34,10 @@ func New(e *engine.Engine, t *tokenizer.Tokenizer) (*Service, error) {
 	}
 	s.endThink = append(s.endThink, t.Encode("\n")...)
 	s.endThink = append(s.endThink, s.ids[chat.ThinkEnd])
-	s.endThink = append(s.endThink, t.Encode("\n\n")...)
+	s.afterThink = t.Encode("\n\n")
+	s.endThink = append(s.endThink, s.afterThink...)
+	s.grammars.vocabulary = sync.OnceValues(s.vocabulary)
+	go s.grammars.vocabulary() // so that no request waits for it
 	return s, nil
 }
 
@@ -75,24 +82,32 @@ func (s *Service) Decode(tokens []int32) (string, error) {
 }
 
 // Start begins a completion. It fails where the conversation can't be rendered
-// (*chat.Error), and for each reason of engine.Submit. The completion ends when
-// ctx does.
+// (*chat.Error), where a schema can't be held to (*schema.Error), and for each
+// reason of engine.Submit. The completion ends when ctx does.
 func (s *Service) Start(ctx context.Context, r Request) (*Completion, error) {
 	p, err := s.prompt(r)
 	if err != nil {
 		return nil, err
+	}
+	steer, err := s.steering(r, p)
+	if err != nil {
+		return nil, err
+	}
+	var guide engine.Guide
+	if steer != nil { // a nil *steering would be a guide
+		guide = steer
 	}
 	g, err := s.engine.Submit(ctx, engine.Request{
 		Prompt:    p.tokens,
 		MaxTokens: r.MaxTokens,
 		Sampling:  r.Sampling,
 		LogProbs:  r.LogProbs,
-		Guide:     s.guide(r, p),
+		Guide:     guide,
 		Keep:      p.keep,
 		CacheKey:  r.CacheKey,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newCompletion(ctx, s, r, p, g), nil
+	return newCompletion(ctx, s, r, p, g, steer), nil
 }

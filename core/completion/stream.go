@@ -17,6 +17,7 @@ type Completion struct {
 	request Request
 	prompt  prompt
 	g       *engine.Generation
+	steer   *steering // nil where nothing is held to a grammar or a budget
 
 	decoder *tokenizer.Decoder
 	parser  *chat.Parser // nil: all text is content
@@ -31,9 +32,9 @@ type Completion struct {
 	over      bool // no more events come from the engine
 }
 
-func newCompletion(ctx context.Context, s *Service, r Request, p prompt, g *engine.Generation) *Completion {
+func newCompletion(ctx context.Context, s *Service, r Request, p prompt, g *engine.Generation, steer *steering) *Completion {
 	c := &Completion{
-		service: s, ctx: ctx, request: r, prompt: p, g: g,
+		service: s, ctx: ctx, request: r, prompt: p, g: g, steer: steer,
 		decoder: s.tokenizer.NewDecoder(true),
 		stop:    stopper{texts: r.Stop},
 	}
@@ -187,6 +188,9 @@ func (c *Completion) finish() {
 		PromptTokens: r.PromptTokens, CachedTokens: r.CachedTokens, CompletionTokens: r.CompletionTokens,
 		ReasoningTokens: c.reasoning, Tokens: c.tokens,
 		Miss: r.Miss, Warning: r.Warning, Timing: r.Timing,
+	}
+	if out.Warning == "" && r.Reason == engine.FinishLength && c.steer.unfinished() {
+		out.Warning = "the limit of tokens came before the end of the answer, which is not complete"
 	}
 	if c.stopText != "" {
 		out.Reason = ReasonStop

@@ -94,6 +94,9 @@ func (v *Vocabulary) Bind(g *Grammar) (*Automaton, error) {
 	return a, err
 }
 
+// Vocabulary returns what the automaton is bound to.
+func (a *Automaton) Vocabulary() *Vocabulary { return a.vocabulary }
+
 // forget drops what is kept. Configs in use go on to be valid.
 func (a *Automaton) forget() {
 	a.configs, a.frames, a.steps = map[string]*config{}, map[frameKey]*frame{}, map[stepKey]*config{}

@@ -129,5 +129,8 @@ func (v *Vocabulary) build() {
 // tokensAt returns the tokens that end at a node.
 func (v *Vocabulary) tokensAt(node int32) []int32 { return v.ids[v.first[node]:v.first[node+1]] }
 
+// Text sets mask to the tokens that are text.
+func (v *Vocabulary) Text(mask Mask) { copy(mask, v.isText) }
+
 // Size returns the number of tokens.
 func (v *Vocabulary) Size() int { return v.tokens }

@@ -38,6 +38,9 @@ type Tool struct {
 	Held bool
 }
 
+// Name returns the tool's name.
+func (t Tool) Name() string { return t.function().Name }
+
 // function is what a declaration says of a tool.
 type function struct {
 	Name       string          `json:"name"`
