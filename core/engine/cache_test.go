@@ -154,6 +154,23 @@ func TestPromptsAroundAStoredSequence(t *testing.T) {
 	}
 }
 
+// A snapshot that was taken behind an end of turn is of no use to a prompt in
+// which a newline follows that: it is part of the turn there, and the grids
+// differ.
+func TestNewlineThatOnlyThePromptHas(t *testing.T) {
+	e := start(t, &backendtest.Device{}, testOptions())
+	system, user := turn(0, 100), turn(1, 300)
+	bare := system[:len(system)-1]
+	generate(t, e, Request{Prompt: join(bare, user, open), MaxTokens: 2, Keep: []int{len(bare)}})
+	if o := sameAsCold(t, e, Request{Prompt: join(bare, user, open)}); o.CachedTokens != len(bare)+len(user) {
+		t.Fatalf("the same again reused %d tokens", o.CachedTokens)
+	}
+	generate(t, e, Request{Prompt: join(bare, turn(2, 9), open), MaxTokens: 2, Keep: []int{len(bare)}})
+	if o := sameAsCold(t, e, Request{Prompt: join(system, user, open)}); o.CachedTokens != 0 {
+		t.Errorf("with the newline it reused %d tokens, want none", o.CachedTokens)
+	}
+}
+
 func TestSideRequestDoesNotThrowOutALongConversation(t *testing.T) {
 	e := start(t, &backendtest.Device{}, testOptions())
 	long := turn(0, 30000)
@@ -167,6 +184,21 @@ func TestSideRequestDoesNotThrowOutALongConversation(t *testing.T) {
 	o := sameAsCold(t, e, Request{Prompt: join(long, turn(1, 20), turn(2, 20), turn(3, 20), open)})
 	if want := len(long) + len(turn(1, 20)); o.CachedTokens != want {
 		t.Errorf("after side requests the conversation reused %d tokens, want %d", o.CachedTokens, want)
+	}
+}
+
+// With two long conversations in a full cache, one that goes back a little
+// gives up its own tail: a branch would cost the other one.
+func TestLongConversationsShareAFullCache(t *testing.T) {
+	e := start(t, &backendtest.Device{}, testOptions())
+	a, b := join(turn(0, 9000), turn(1, 900)), turn(2, 9000)
+	generate(t, e, Request{Prompt: join(a, turn(3, 900), open), MaxTokens: 2, Keep: []int{len(a)}})
+	generate(t, e, Request{Prompt: join(b, open), MaxTokens: 2})
+	if o := sameAsCold(t, e, Request{Prompt: join(a, turn(4, 20), open)}); o.CachedTokens != len(a) {
+		t.Errorf("the one that went back reused %d tokens, want %d", o.CachedTokens, len(a))
+	}
+	if o := sameAsCold(t, e, Request{Prompt: join(b, turn(5, 20), open)}); o.CachedTokens != len(b) {
+		t.Errorf("the other one reused %d tokens, want %d", o.CachedTokens, len(b))
 	}
 }
 

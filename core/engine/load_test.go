@@ -116,6 +116,17 @@ func TestCloseWhileItLoads(t *testing.T) {
 			t.Errorf("state %s, want stopped", s)
 		}
 	})
+	t.Run("before it began", func(t *testing.T) {
+		for range 100 {
+			e, err := New(newSlowLoad().loader(&backendtest.Device{}), testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	t.Run("who waits is served", func(t *testing.T) {
 		e, l, _ := startLoading(t)
 		g := submit(t, e, context.Background(), turn(0, 5), 1)
@@ -209,8 +220,12 @@ func TestExclusiveThatIsCancelled(t *testing.T) {
 	t.Run("while it runs", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		d := &backendtest.Device{}
-		d.Step = func(backend.Call) error {
-			if d.Counts().Calls > 20 {
+		decoded := 0
+		d.Step = func(c backend.Call) error {
+			if c.Phase == backend.Decode {
+				decoded++
+			}
+			if decoded == 2*auditSteps { // behind it comes the first finding
 				cancel()
 				time.Sleep(5 * time.Millisecond) // time for a caller that does not wait
 			}
