@@ -34,7 +34,9 @@ func shapeOf(in int) rowShape {
 }
 
 // newActivations lays rows of one width out in memory.
-func newActivations(memory []float32, in int) activations { return activations{shapeOf(in), memory} }
+func newActivations(memory []float32, in int) activations {
+	return activations{rowShape: shapeOf(in), memory: memory}
+}
 
 // activationFloats returns the float32 values that rows rows of width in take.
 func activationFloats(in, rows int) int { return rows * shapeOf(in).stride / 4 }

@@ -13,32 +13,63 @@ func benchMatrix(out, in, bits int) Matrix {
 	}
 }
 
-func weightBytes(m Matrix) int64 { return int64(len(m.Codes) + len(m.Scales) + len(m.Biases)) }
+// forEachKernels runs a benchmark for each implementation.
+func forEachKernels(b *testing.B, run func(b *testing.B, k *kernels)) {
+	for _, k := range everyKernels {
+		if k.Available() {
+			b.Run(k.String(), func(b *testing.B) { run(b, k.kernels()) })
+		}
+	}
+}
 
-// One thread, as each of a device's.
+// One thread, as each of a device's; of the two sizes of one shape, one lies in
+// a cache and one does not.
 func BenchmarkQMatVec(b *testing.B) {
-	for _, s := range []struct{ out, in, bits int }{{512, 2048, 4}, {2048, 512, 4}, {8192, 2048, 4}, {256, 2048, 8}} {
+	for _, s := range []struct{ out, in, bits int }{{512, 2048, 4}, {2048, 512, 4}, {1 << 17, 2048, 4}, {256, 2048, 8}} {
 		b.Run(fmt.Sprintf("out=%d/in=%d/bits=%d", s.out, s.in, s.bits), func(b *testing.B) {
-			m := benchMatrix(s.out, s.in, s.bits)
-			y, x := make([]float32, s.out), make([]float32, s.in)
-			b.SetBytes(weightBytes(m))
-			for b.Loop() {
-				QMatVec(BF16, y, m, x)
-			}
+			forEachKernels(b, func(b *testing.B, k *kernels) {
+				m := benchMatrix(s.out, s.in, s.bits)
+				y, x := make([]float32, s.out), make([]float32, s.in)
+				sums := make([]float32, s.in/groupSize)
+				var a activations
+				if k.integer != nil {
+					a = integerRows(k, x, s.in)
+				}
+				b.SetBytes(matrixBytes(m))
+				for b.Loop() {
+					if k.integer != nil {
+						k.integer.matVec(y, m, 0, m.Out, a, 0)
+					} else {
+						qmatvec(BF16, y, m, 0, m.Out, x, sums)
+					}
+				}
+			})
 		})
 	}
 }
 
 func BenchmarkQMatMul(b *testing.B) {
-	for _, rows := range []int{1, 16, 128} {
+	for _, rows := range []int{1, 4, 16, 128, 512} {
 		b.Run(fmt.Sprintf("out=512/in=2048/rows=%d", rows), func(b *testing.B) {
-			m := benchMatrix(512, 2048, 4)
-			y, x := make([]float32, rows*m.Out), make([]float32, rows*m.In)
-			b.SetBytes(weightBytes(m))
-			for b.Loop() {
-				QMatMul(BF16, y, m, x, rows)
-			}
-			b.ReportMetric(float64(b.N)*float64(rows*m.Out*m.In)/1e9/b.Elapsed().Seconds(), "GMAC/s")
+			forEachKernels(b, func(b *testing.B, k *kernels) {
+				m := benchMatrix(512, 2048, 4)
+				y, x := make([]float32, rows*m.Out), make([]float32, rows*m.In)
+				product := func() { qmatmul(BF16, y, m, 0, m.Out, x, rows) }
+				if k.integer != nil {
+					a := integerRows(k, x, m.In)
+					s := &panelScratch{panel: make([]float32, panelFloats(m.In)), tile: make([]float32, maxTile*panelRows)}
+					product = func() {
+						for n := 0; n < m.Out; n += panelRows {
+							k.integer.multiply(s, y, m, n, a, nil, rows)
+						}
+					}
+				}
+				b.SetBytes(matrixBytes(m))
+				for b.Loop() {
+					product()
+				}
+				b.ReportMetric(float64(b.N)*float64(rows*m.Out*m.In)/1e9/b.Elapsed().Seconds(), "GMAC/s")
+			})
 		})
 	}
 }

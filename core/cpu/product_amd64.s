@@ -7,12 +7,6 @@
 DATA leastExponent<>+0(SB)/4, $0x0000000f
 GLOBL leastExponent<>(SB), RODATA|NOPTR, $4
 
-DATA fourteen<>+0(SB)/4, $0x0000000e
-GLOBL fourteen<>(SB), RODATA|NOPTR, $4
-
-DATA nanExponent<>+0(SB)/4, $0x000000ff
-GLOBL nanExponent<>(SB), RODATA|NOPTR, $4
-
 DATA invertExponent<>+0(SB)/4, $0x0000010c
 GLOBL invertExponent<>(SB), RODATA|NOPTR, $4
 
@@ -157,6 +151,12 @@ even:
 	VZEROUPPER
 	RET
 
+DATA fourteen<>+0(SB)/4, $0x0000000e
+GLOBL fourteen<>(SB), RODATA|NOPTR, $4
+
+DATA nanExponent<>+0(SB)/4, $0x000000ff
+GLOBL nanExponent<>(SB), RODATA|NOPTR, $4
+
 DATA nibblePairs<>+0(SB)/4, $0x000f000f
 GLOBL nibblePairs<>(SB), RODATA|NOPTR, $4
 
@@ -164,7 +164,7 @@ DATA bytePairs<>+0(SB)/4, $0x00ff00ff
 GLOBL bytePairs<>(SB), RODATA|NOPTR, $4
 
 // func matVec4AVX2(y *float32, codes *byte, scales *byte, biases *byte, t *int16, scale *float32, sum *float32, groups int, rows int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·matVec4AVX2(SB), NOSPLIT, $168-72
 	MOVQ         y+0(FP), AX
 	MOVQ         AX, (SP)
@@ -187,7 +187,10 @@ TEXT ·matVec4AVX2(SB), NOSPLIT, $168-72
 four:
 	CMPQ   32(SP), $0x04
 	JL     one
+	CMPQ   SI, $0x20
+	JG     one
 	MOVQ   8(SP), R11
+	LEAQ   4096(R11), R13
 	MOVQ   16(SP), DI
 	MOVQ   24(SP), R9
 	MOVQ   t+32(FP), AX
@@ -202,6 +205,16 @@ four:
 fourEight:
 	SUBQ         $0x08, BX
 	JL           fourRest
+	LEAQ         (DI)(SI*4), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(SI*1)
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (R14)(R8*1)
+	LEAQ         (R9)(SI*4), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   (R14)(SI*1)
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (R14)(R8*1)
 	VMOVUPS      (CX), Y5
 	VMOVUPS      (DX), Y6
 	VPMOVZXWD    (DI), Y7
@@ -232,6 +245,10 @@ fourEight:
 	VPMOVZXWD    (R9)(R8*1), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y6, Y4
+	PREFETCHT0   (R13)
+	PREFETCHT0   (R13)(R10*1)
+	PREFETCHT0   (R13)(R10*2)
+	PREFETCHT0   (R13)(R12*1)
 	VMOVDQU      (R11), Y5
 	VPAND        Y0, Y5, Y6
 	VPMADDWD     (AX), Y6, Y6
@@ -376,6 +393,10 @@ fourEight:
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 140(SP), Y5
 	VFMADD231PS  Y5, Y6, Y4
+	PREFETCHT0   64(R13)
+	PREFETCHT0   64(R13)(R10*1)
+	PREFETCHT0   64(R13)(R10*2)
+	PREFETCHT0   64(R13)(R12*1)
 	VMOVDQU      64(R11), Y5
 	VPAND        Y0, Y5, Y6
 	VPMADDWD     256(AX), Y6, Y6
@@ -520,6 +541,10 @@ fourEight:
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 148(SP), Y5
 	VFMADD231PS  Y5, Y6, Y4
+	PREFETCHT0   128(R13)
+	PREFETCHT0   128(R13)(R10*1)
+	PREFETCHT0   128(R13)(R10*2)
+	PREFETCHT0   128(R13)(R12*1)
 	VMOVDQU      128(R11), Y5
 	VPAND        Y0, Y5, Y6
 	VPMADDWD     512(AX), Y6, Y6
@@ -664,6 +689,10 @@ fourEight:
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 156(SP), Y5
 	VFMADD231PS  Y5, Y6, Y4
+	PREFETCHT0   192(R13)
+	PREFETCHT0   192(R13)(R10*1)
+	PREFETCHT0   192(R13)(R10*2)
+	PREFETCHT0   192(R13)(R12*1)
 	VMOVDQU      192(R11), Y5
 	VPAND        Y0, Y5, Y6
 	VPMADDWD     768(AX), Y6, Y6
@@ -810,6 +839,7 @@ fourEight:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x00000400, AX
 	ADDQ         $0x00000100, R11
+	ADDQ         $0x00000100, R13
 	ADDQ         $0x10, DI
 	ADDQ         $0x10, R9
 	ADDQ         $0x20, CX
@@ -818,25 +848,25 @@ fourEight:
 
 fourRest:
 	ADDQ $0x08, BX
-	XORQ R13, R13
+	XORQ R14, R14
 
 fourGroup:
 	DECQ         BX
 	JL           fourEnd
 	VMOVDQU      (R11), Y5
 	VPAND        Y0, Y5, Y6
-	VPMADDWD     (AX)(R13*1), Y6, Y6
+	VPMADDWD     (AX)(R14*1), Y6, Y6
 	VPSRLD       $0x04, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     64(AX)(R13*1), Y7, Y7
+	VPMADDWD     64(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x08, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VPMADDWD     192(AX)(R13*1), Y5, Y5
+	VPMADDWD     192(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI), Y5
@@ -850,18 +880,18 @@ fourGroup:
 	VFMADD231PS  Y5, Y8, Y1
 	VMOVDQU      (R11)(R10*1), Y5
 	VPAND        Y0, Y5, Y6
-	VPMADDWD     (AX)(R13*1), Y6, Y6
+	VPMADDWD     (AX)(R14*1), Y6, Y6
 	VPSRLD       $0x04, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     64(AX)(R13*1), Y7, Y7
+	VPMADDWD     64(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x08, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VPMADDWD     192(AX)(R13*1), Y5, Y5
+	VPMADDWD     192(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI)(SI*1), Y5
@@ -875,18 +905,18 @@ fourGroup:
 	VFMADD231PS  Y5, Y8, Y2
 	VMOVDQU      (R11)(R10*2), Y5
 	VPAND        Y0, Y5, Y6
-	VPMADDWD     (AX)(R13*1), Y6, Y6
+	VPMADDWD     (AX)(R14*1), Y6, Y6
 	VPSRLD       $0x04, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     64(AX)(R13*1), Y7, Y7
+	VPMADDWD     64(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x08, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VPMADDWD     192(AX)(R13*1), Y5, Y5
+	VPMADDWD     192(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI)(SI*2), Y5
@@ -900,18 +930,18 @@ fourGroup:
 	VFMADD231PS  Y5, Y8, Y3
 	VMOVDQU      (R11)(R12*1), Y5
 	VPAND        Y0, Y5, Y6
-	VPMADDWD     (AX)(R13*1), Y6, Y6
+	VPMADDWD     (AX)(R14*1), Y6, Y6
 	VPSRLD       $0x04, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     64(AX)(R13*1), Y7, Y7
+	VPMADDWD     64(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x08, Y5, Y7
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VPSRLD       $0x0c, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VPMADDWD     192(AX)(R13*1), Y5, Y5
+	VPMADDWD     192(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI)(R8*1), Y5
@@ -924,14 +954,15 @@ fourGroup:
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000020, R13
 	ADDQ         $0x02, DI
 	ADDQ         $0x02, R9
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
-	ADDQ         $0x20, R13
-	TESTQ        $0x00000020, R13
+	ADDQ         $0x20, R14
+	TESTQ        $0x00000020, R14
 	JNZ          fourEven
-	ADDQ         $0x000000c0, R13
+	ADDQ         $0x000000c0, R14
 
 fourEven:
 	JMP fourGroup
@@ -962,6 +993,7 @@ one:
 	CMPQ   32(SP), $0x01
 	JL     done
 	MOVQ   8(SP), R11
+	LEAQ   4096(R11), R13
 	MOVQ   16(SP), DI
 	MOVQ   24(SP), R9
 	MOVQ   t+32(FP), AX
@@ -973,6 +1005,10 @@ one:
 oneEight:
 	SUBQ         $0x08, BX
 	JL           oneRest
+	LEAQ         (DI)(SI*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R9)(SI*4), R8
+	PREFETCHT0   (R8)
 	VMOVUPS      (CX), Y2
 	VMOVUPS      (DX), Y3
 	VPMOVZXWD    (DI), Y4
@@ -982,6 +1018,7 @@ oneEight:
 	VPMOVZXWD    (R9), Y2
 	VPSLLD       $0x10, Y2, Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT0   (R13)
 	VMOVDQU      (R11), Y2
 	VPAND        Y0, Y2, Y3
 	VPMADDWD     (AX), Y3, Y3
@@ -1018,6 +1055,7 @@ oneEight:
 	VCVTDQ2PS    Y3, Y3
 	VBROADCASTSS 44(SP), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT0   64(R13)
 	VMOVDQU      64(R11), Y2
 	VPAND        Y0, Y2, Y3
 	VPMADDWD     256(AX), Y3, Y3
@@ -1054,6 +1092,7 @@ oneEight:
 	VCVTDQ2PS    Y3, Y3
 	VBROADCASTSS 52(SP), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT0   128(R13)
 	VMOVDQU      128(R11), Y2
 	VPAND        Y0, Y2, Y3
 	VPMADDWD     512(AX), Y3, Y3
@@ -1090,6 +1129,7 @@ oneEight:
 	VCVTDQ2PS    Y3, Y3
 	VBROADCASTSS 60(SP), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT0   192(R13)
 	VMOVDQU      192(R11), Y2
 	VPAND        Y0, Y2, Y3
 	VPMADDWD     768(AX), Y3, Y3
@@ -1128,6 +1168,7 @@ oneEight:
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000400, AX
 	ADDQ         $0x00000100, R11
+	ADDQ         $0x00000100, R13
 	ADDQ         $0x10, DI
 	ADDQ         $0x10, R9
 	ADDQ         $0x20, CX
@@ -1167,6 +1208,7 @@ oneGroup:
 	VPSLLD       $0x10, Y2, Y2
 	VFMADD231PS  Y2, Y8, Y1
 	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000020, R13
 	ADDQ         $0x02, DI
 	ADDQ         $0x02, R9
 	ADDQ         $0x04, CX
@@ -1229,7 +1271,10 @@ TEXT ·matVec8AVX2(SB), NOSPLIT, $40-72
 four:
 	CMPQ   32(SP), $0x04
 	JL     one
+	CMPQ   SI, $0x20
+	JG     one
 	MOVQ   8(SP), R11
+	LEAQ   4096(R11), R13
 	MOVQ   16(SP), DI
 	MOVQ   24(SP), R9
 	MOVQ   t+32(FP), AX
@@ -1240,7 +1285,7 @@ four:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	XORQ   R13, R13
+	XORQ   R14, R14
 
 fourGroup:
 	VMOVUPS      (R11), Y5
@@ -1259,12 +1304,12 @@ fourGroup:
 	VPSRLD       $0x08, Y7, Y9
 	VPAND        Y0, Y9, Y9
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     (AX)(R13*1), Y6, Y6
-	VPMADDWD     64(AX)(R13*1), Y5, Y5
+	VPMADDWD     (AX)(R14*1), Y6, Y6
+	VPMADDWD     64(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VPMADDWD     192(AX)(R13*1), Y9, Y9
+	VPMADDWD     192(AX)(R14*1), Y9, Y9
 	VPADDD       Y9, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI), Y5
@@ -1292,12 +1337,12 @@ fourGroup:
 	VPSRLD       $0x08, Y7, Y9
 	VPAND        Y0, Y9, Y9
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     (AX)(R13*1), Y6, Y6
-	VPMADDWD     64(AX)(R13*1), Y5, Y5
+	VPMADDWD     (AX)(R14*1), Y6, Y6
+	VPMADDWD     64(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VPMADDWD     192(AX)(R13*1), Y9, Y9
+	VPMADDWD     192(AX)(R14*1), Y9, Y9
 	VPADDD       Y9, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI)(SI*1), Y5
@@ -1325,12 +1370,12 @@ fourGroup:
 	VPSRLD       $0x08, Y7, Y9
 	VPAND        Y0, Y9, Y9
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     (AX)(R13*1), Y6, Y6
-	VPMADDWD     64(AX)(R13*1), Y5, Y5
+	VPMADDWD     (AX)(R14*1), Y6, Y6
+	VPMADDWD     64(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VPMADDWD     192(AX)(R13*1), Y9, Y9
+	VPMADDWD     192(AX)(R14*1), Y9, Y9
 	VPADDD       Y9, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI)(SI*2), Y5
@@ -1358,12 +1403,12 @@ fourGroup:
 	VPSRLD       $0x08, Y7, Y9
 	VPAND        Y0, Y9, Y9
 	VPAND        Y0, Y7, Y7
-	VPMADDWD     (AX)(R13*1), Y6, Y6
-	VPMADDWD     64(AX)(R13*1), Y5, Y5
+	VPMADDWD     (AX)(R14*1), Y6, Y6
+	VPMADDWD     64(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y6, Y6
-	VPMADDWD     128(AX)(R13*1), Y7, Y7
+	VPMADDWD     128(AX)(R14*1), Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VPMADDWD     192(AX)(R13*1), Y9, Y9
+	VPMADDWD     192(AX)(R14*1), Y9, Y9
 	VPADDD       Y9, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
 	VPBROADCASTW (DI)(R8*1), Y5
@@ -1376,14 +1421,15 @@ fourGroup:
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000040, R11
+	ADDQ         $0x00000040, R13
 	ADDQ         $0x02, DI
 	ADDQ         $0x02, R9
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
-	ADDQ         $0x20, R13
-	TESTQ        $0x00000020, R13
+	ADDQ         $0x20, R14
+	TESTQ        $0x00000020, R14
 	JNZ          fourEven
-	ADDQ         $0x000000c0, R13
+	ADDQ         $0x000000c0, R14
 
 fourEven:
 	DECQ         BX
@@ -1413,6 +1459,7 @@ one:
 	CMPQ   32(SP), $0x01
 	JL     done
 	MOVQ   8(SP), R11
+	LEAQ   4096(R11), R13
 	MOVQ   16(SP), DI
 	MOVQ   24(SP), R9
 	MOVQ   t+32(FP), AX
@@ -1420,7 +1467,7 @@ one:
 	MOVQ   sum+48(FP), DX
 	MOVQ   groups+56(FP), BX
 	VXORPS Y1, Y1, Y1
-	XORQ   R13, R13
+	XORQ   R14, R14
 
 oneGroup:
 	VMOVUPS      (R11), Y2
@@ -1439,12 +1486,12 @@ oneGroup:
 	VPSRLD       $0x08, Y4, Y5
 	VPAND        Y0, Y5, Y5
 	VPAND        Y0, Y4, Y4
-	VPMADDWD     (AX)(R13*1), Y3, Y3
-	VPMADDWD     64(AX)(R13*1), Y2, Y2
+	VPMADDWD     (AX)(R14*1), Y3, Y3
+	VPMADDWD     64(AX)(R14*1), Y2, Y2
 	VPADDD       Y2, Y3, Y3
-	VPMADDWD     128(AX)(R13*1), Y4, Y4
+	VPMADDWD     128(AX)(R14*1), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VPMADDWD     192(AX)(R13*1), Y5, Y5
+	VPMADDWD     192(AX)(R14*1), Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VPBROADCASTW (DI), Y2
@@ -1457,14 +1504,15 @@ oneGroup:
 	VPSLLD       $0x10, Y2, Y2
 	VFMADD231PS  Y2, Y8, Y1
 	ADDQ         $0x00000040, R11
+	ADDQ         $0x00000040, R13
 	ADDQ         $0x02, DI
 	ADDQ         $0x02, R9
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
-	ADDQ         $0x20, R13
-	TESTQ        $0x00000020, R13
+	ADDQ         $0x20, R14
+	TESTQ        $0x00000020, R14
 	JNZ          oneEven
-	ADDQ         $0x000000c0, R13
+	ADDQ         $0x000000c0, R14
 
 oneEven:
 	DECQ         BX

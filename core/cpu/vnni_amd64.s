@@ -29,7 +29,7 @@ DATA two<>+0(SB)/4, $0x00000002
 GLOBL two<>(SB), RODATA|NOPTR, $4
 
 // func matVec4VNNI(y *float32, codes *byte, scales *byte, biases *byte, t *int16, scale *float32, sum *float32, groups int, rows int)
-// Requires: AVX, AVX512F, AVX512VNNI, BMI2, CMOV
+// Requires: AVX, AVX512F, AVX512VNNI, BMI2, CMOV, MMX+
 TEXT ·matVec4VNNI(SB), NOSPLIT, $40-72
 	MOVQ         y+0(FP), AX
 	MOVQ         AX, (SP)
@@ -56,7 +56,10 @@ TEXT ·matVec4VNNI(SB), NOSPLIT, $40-72
 four:
 	CMPQ      32(SP), $0x04
 	JL        one
+	CMPQ      SI, $0x20
+	JG        one
 	MOVQ      8(SP), R11
+	LEAQ      4096(R11), R13
 	MOVQ      16(SP), DI
 	MOVQ      24(SP), R9
 	MOVQ      t+32(FP), AX
@@ -69,13 +72,23 @@ four:
 	VMOVDQA64 Z3, Z7
 
 fourChunk:
-	MOVQ        $0x00000010, R13
-	MOVQ        BX, R14
-	CMPQ        R14, R13
-	CMOVQGT     R13, R14
-	MOVQ        $0x0000ffff, R13
-	BZHIQ       R14, R13, R13
-	KMOVW       R13, K1
+	MOVQ        $0x00000010, R14
+	MOVQ        BX, R15
+	CMPQ        R15, R14
+	CMOVQGT     R14, R15
+	MOVQ        $0x0000ffff, R14
+	BZHIQ       R15, R14, R14
+	KMOVW       R14, K1
+	LEAQ        (DI)(SI*4), R14
+	PREFETCHT0  (R14)
+	PREFETCHT0  (R14)(SI*1)
+	PREFETCHT0  (R14)(SI*2)
+	PREFETCHT0  (R14)(R8*1)
+	LEAQ        (R9)(SI*4), R14
+	PREFETCHT0  (R14)
+	PREFETCHT0  (R14)(SI*1)
+	PREFETCHT0  (R14)(SI*2)
+	PREFETCHT0  (R14)(R8*1)
 	VMOVUPS     (CX), Z2
 	VMOVUPS     (DX), Z12
 	VPMOVZXWD.Z (DI), K1, Z8
@@ -103,11 +116,15 @@ fourChunk:
 	VPSLLD      $0x10, Z2, Z2
 	VFMADD231PS Z2, Z12, Z7
 	VMOVDQU32   laneGroups<>+0(SB), Z2
-	MOVQ        R14, R13
-	SHRQ        $0x01, R13
+	MOVQ        R15, R14
+	SHRQ        $0x01, R14
 	JZ          fourLast
 
 fourBlock:
+	PREFETCHT0  (R13)
+	PREFETCHT0  (R13)(R10*1)
+	PREFETCHT0  (R13)(R10*2)
+	PREFETCHT0  (R13)(R12*1)
 	VMOVDQU32   (AX), Z12
 	VMOVDQU32   64(AX), Z13
 	VMOVDQU32   128(AX), Z14
@@ -178,8 +195,9 @@ fourBlock:
 	VFMADD231PS Z12, Z17, Z7
 	VPADDD      Z1, Z2, Z2
 	ADDQ        $0x40, R11
+	ADDQ        $0x40, R13
 	ADDQ        $0x00000100, AX
-	DECQ        R13
+	DECQ        R14
 	JNZ         fourBlock
 
 fourLast:
@@ -296,6 +314,7 @@ one:
 	CMPQ      32(SP), $0x01
 	JL        done
 	MOVQ      8(SP), R11
+	LEAQ      4096(R11), R13
 	MOVQ      16(SP), DI
 	MOVQ      24(SP), R9
 	MOVQ      t+32(FP), AX
@@ -312,6 +331,18 @@ oneChunk:
 	MOVQ        $0x0000ffff, R8
 	BZHIQ       R12, R8, R8
 	KMOVW       R8, K1
+	LEAQ        (DI)(SI*4), R8
+	PREFETCHT0  (R8)
+	LEAQ        (R9)(SI*4), R8
+	PREFETCHT0  (R8)
+	PREFETCHT0  (R13)
+	PREFETCHT0  64(R13)
+	PREFETCHT0  128(R13)
+	PREFETCHT0  192(R13)
+	PREFETCHT0  256(R13)
+	PREFETCHT0  320(R13)
+	PREFETCHT0  384(R13)
+	PREFETCHT0  448(R13)
 	VMOVUPS     (CX), Z2
 	VMOVUPS     (DX), Z6
 	VPMOVZXWD.Z (DI), K1, Z5
@@ -321,8 +352,8 @@ oneChunk:
 	VPSLLD      $0x10, Z2, Z2
 	VFMADD231PS Z2, Z6, Z4
 	VMOVDQU32   laneGroups<>+0(SB), Z2
-	MOVQ        R12, R13
-	SHRQ        $0x01, R13
+	MOVQ        R12, R14
+	SHRQ        $0x01, R14
 	JZ          oneLast
 
 oneBlock:
@@ -348,8 +379,9 @@ oneBlock:
 	VFMADD231PS Z6, Z11, Z4
 	VPADDD      Z1, Z2, Z2
 	ADDQ        $0x40, R11
+	ADDQ        $0x40, R13
 	ADDQ        $0x00000100, AX
-	DECQ        R13
+	DECQ        R14
 	JNZ         oneBlock
 
 oneLast:

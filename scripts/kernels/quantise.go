@@ -17,7 +17,7 @@ import (
 // other half zero.
 const blockBytes = 256
 
-// goPairs moves an offset from a group's values to the next group's.
+// nextGroup moves an offset from a group's values to the next group's.
 func nextGroup(offset reg.Register, label string) {
 	ADDQ(Imm(32), offset)
 	TESTQ(U32(32), offset)
@@ -27,10 +27,8 @@ func nextGroup(offset reg.Register, label string) {
 }
 
 func quantiseKernel() {
-	minLE := dwords("leastExponent", 15)
-	fourteen, nanExponent := dwords("fourteen", 14), dwords("nanExponent", 255)
-	invert, top := dwords("invertExponent", 268), dwords("largestInt16", 32767)
-
+	least, invert := dwords("leastExponent", 15), dwords("invertExponent", 268)
+	top := dwords("largestInt16", 32767)
 	TEXT("quantiseAVX2", NOSPLIT, "func(t *int16, scale, sum *float32, x *float32, groups int)")
 	Pragma("noescape")
 	Doc("quantiseAVX2 makes a row of activations of float32 values: t in pairs, for each group its scale and scale × Σ t. What isn't finite makes a group's scale a NaN.")
@@ -54,7 +52,7 @@ func quantiseKernel() {
 		VPAND(v[i], mask, a)
 		VPMAXUD(a, magnitude, magnitude)
 	}
-	exponent := exponentOf(magnitude, minLE)
+	exponent := exponentOf(magnitude, least)
 	inverse := YMM()
 	VPBROADCASTD(invert, inverse)
 	VPSUBD(exponent, inverse, inverse)
@@ -66,7 +64,7 @@ func quantiseKernel() {
 		VCVTPS2DQ(v[i], v[i])
 		VPMINSD(largest, v[i], v[i])
 	}
-	storeScale(exponent, v, fourteen, nanExponent, scale, sum)
+	storeScale(exponent, v, scale, sum)
 	storePairs(v, t, off)
 	ADDQ(U32(256), x)
 	ADDQ(Imm(4), scale)
@@ -94,7 +92,8 @@ func exponentOf(magnitude reg.VecVirtual, least Mem) reg.VecVirtual {
 }
 
 // storeScale stores a group's scale and the sum of its integers times that.
-func storeScale(exponent reg.VecVirtual, v []reg.VecVirtual, fourteen, nan Mem, scale, sum reg.Register) {
+func storeScale(exponent reg.VecVirtual, v []reg.VecVirtual, scale, sum reg.Register) {
+	fourteen, nan := dwords("fourteen", 14), dwords("nanExponent", 255)
 	s, isNaN := XMM(), XMM()
 	VPBROADCASTD(nan, isNaN)
 	VPCMPEQD(exponent.AsX(), isNaN, isNaN)

@@ -50,15 +50,26 @@ func matVecVNNI() {
 		MOVQ(U32(0xffff), bits)
 		BZHIQ(count, bits, bits)
 		KMOVW(bits.As32(), whole)
+		m.fetchParams(rows)
+		// All at once: one by one, between the blocks, gives a third less.
+		if rows == 1 {
+			for line := range 8 {
+				m.fetch(rows, 64*line)
+			}
+		}
 		scales := m.chunkScales(rows, whole, acc)
 		VMOVDQU32(first, lanes)
 		MOVQ(count, blocks)
 		SHRQ(Imm(1), blocks)
 		JZ(LabelRef(label + "Last"))
 		Label(label + "Block")
+		if rows == 4 {
+			m.fetch(rows, 0)
+		}
 		m.block(rows, mask, zero, lanes, scales, acc, nil)
 		VPADDD(step, lanes, lanes)
 		ADDQ(Imm(64), m.w.base)
+		ADDQ(Imm(64), m.ahead.base)
 		ADDQ(U32(blockBytes), m.t)
 		DECQ(blocks)
 		JNZ(LabelRef(label + "Block"))
