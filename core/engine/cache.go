@@ -84,14 +84,18 @@ func (c *prefixCache) has(tokens []int32) bool {
 	return false
 }
 
+// commonPrefix returns how many tokens a and b share at their beginning.
 func commonPrefix(a, b []int32) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
+	// Blocks are compared as memory.
+	const block = 64
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && [block]int32(a[i:]) == [block]int32(b[i:]) {
+		i += block
 	}
-	return n
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
 }
 
 // take gives the caller an entry to run a prompt on: its state holds the

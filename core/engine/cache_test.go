@@ -154,6 +154,28 @@ func TestPromptsAroundAStoredSequence(t *testing.T) {
 	}
 }
 
+func TestCommonPrefix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	for range 2000 {
+		a := make([]int32, rng.IntN(300))
+		for i := range a {
+			a[i] = rng.Int32()
+		}
+		want := rng.IntN(len(a) + 1)
+		b := slices.Clone(a[:want])
+		if want < len(a) {
+			b = append(b, a[want]^1)
+			b = append(b, a[want+1:]...)
+		}
+		if got := commonPrefix(a, b); got != want {
+			t.Fatalf("commonPrefix of %d and %d tokens = %d, want %d", len(a), len(b), got, want)
+		}
+		if got := commonPrefix(b[:want], a); got != want {
+			t.Fatalf("commonPrefix of %d and %d tokens = %d, want all", want, len(a), got)
+		}
+	}
+}
+
 // A snapshot that was taken behind an end of turn is of no use to a prompt in
 // which a newline follows that: it is part of the turn there, and the grids
 // differ.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 
 	"calla/core/backend"
@@ -21,16 +22,17 @@ type grid struct {
 
 func newGrid(tokens []int32, turn Turn) grid {
 	g := grid{starts: []int{0}}
-	for i := 0; i < len(tokens); i++ {
-		if tokens[i] != turn.EndOfTurn {
-			continue
+	for i := 0; ; i++ {
+		next := slices.Index(tokens[i:], turn.EndOfTurn)
+		if next < 0 {
+			return g
 		}
+		i += next
 		if i+1 < len(tokens) && tokens[i+1] == turn.Newline {
 			i++
 		}
 		g.starts = append(g.starts, i+1)
 	}
-	return g
 }
 
 // segment returns the index of the segment that holds position p.
