@@ -1,28 +1,27 @@
-"""OpenAI's SDK for Python as a client of the tests: a request a line, an answer a line (see script_test.go)."""
+"""OpenAI's SDK for Python, chat completions."""
 import json
-import sys
 
 import openai
 
-client = openai.OpenAI(base_url=sys.argv[1], api_key="none", max_retries=0, timeout=240)
+from lines import refused, serve, url
+
+client = openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=240)
 
 
-def whole(**params):
+def whole(params):
     got = client.chat.completions.create(**params)
     (choice,) = got.choices
-    return {"text": choice.message.content, "finish": choice.finish_reason, **usage(got.usage)}
+    return choice.message, {"finish": choice.finish_reason, **usage(got.usage)}
 
 
-def streamed(**params):
-    text, finish, deltas, used = "", None, 0, None
-    for chunk in client.chat.completions.create(stream=True, stream_options={"include_usage": True}, **params):
-        for choice in chunk.choices:
-            finish = choice.finish_reason or finish
-            if choice.delta.content:
-                text += choice.delta.content
-                deltas += 1
-        used = chunk.usage or used
-    return {"text": text, "finish": finish, "deltas": deltas, **usage(used)}
+def streamed(params):
+    deltas = 0
+    with client.chat.completions.stream(stream_options={"include_usage": True}, **params) as stream:
+        for event in stream:
+            deltas += event.type == "content.delta" and event.delta != ""
+        got = stream.get_final_completion()
+    (choice,) = got.choices
+    return choice.message, {"finish": choice.finish_reason, "deltas": deltas, **usage(got.usage)}
 
 
 def usage(u):
@@ -30,14 +29,28 @@ def usage(u):
 
 
 def answer(question):
-    if question == "models":
-        return [m.id for m in client.models.list()]
+    messages = question["messages"]
+    extra = question.get("extra") or {}
+    if question.get("thinking"):
+        extra["chat_template_kwargs"] = {"enable_thinking": True}
+    params = {"model": question["model"], "extra_body": extra}
+    if question.get("tools"):
+        params["tools"] = question["tools"]
     ask = streamed if question["stream"] else whole
+    calls = []
     try:
-        return ask(model=question["model"], messages=question["messages"], extra_body=question.get("extra"))
+        while True:
+            message, told = ask({"messages": messages, **params})
+            if not message.tool_calls:
+                break
+            messages.append(message)
+            for call in message.tool_calls:
+                calls.append({"name": call.function.name, "arguments": json.loads(call.function.arguments)})
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": question["result"]})
     except openai.APIStatusError as e:
-        return {"error": {"status": e.status_code, "code": e.code, "param": e.param}}
+        return refused(e.status_code, e.body)
+    reasoning = getattr(message, "reasoning_content", None)
+    return {"text": message.content, "reasoning": reasoning or "", "calls": calls, **told}
 
 
-for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))), flush=True)
+serve(lambda: [m.id for m in client.models.list()], answer)

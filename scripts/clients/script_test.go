@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -19,37 +20,70 @@ type scripted struct {
 	out *bufio.Reader
 }
 
-// script returns what opens a client that an interpreter runs. The environment
-// variable names the interpreter; without it the test is skipped.
-func script(variable, file string) func(*testing.T, string) client {
+// python returns what opens a client in Python.
+func python(file string) func(*testing.T, string) client {
 	return func(t *testing.T, url string) client {
 		t.Helper()
-		interpreter := os.Getenv(variable)
-		if interpreter == "" {
-			t.Skipf("needs %s, an interpreter with the packages that the client is made of: run scripts/test", variable)
-		}
-		cmd := exec.Command(interpreter, file, url)
-		cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1,localhost,::1")
-		cmd.Stderr = os.Stderr
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatalf("start %s: %v", file, err)
-		}
-		t.Cleanup(func() {
-			in.Close()
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
-		})
-		return &scripted{in: in, out: bufio.NewReader(out)}
+		return start(t, exec.Command(need(t, "CALLA_PYTHON"), "-B", file, url))
 	}
+}
+
+// node returns what opens a client in JavaScript. Modules are looked for beside
+// the script alone, so a copy of it is run beside them.
+func node(file string) func(*testing.T, string) client {
+	return func(t *testing.T, url string) client {
+		t.Helper()
+		modules, dir := need(t, "CALLA_NODE_MODULES"), t.TempDir()
+		if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{file, "lines.mjs"} {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return start(t, exec.Command("node", filepath.Join(dir, file), url))
+	}
+}
+
+// need returns what an environment variable names; without it the test is
+// skipped.
+func need(t *testing.T, variable string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		t.Skipf("needs %s, which scripts/test sets to the packages that the client is made of", variable)
+	}
+	return value
+}
+
+// start starts a script for the length of a test.
+func start(t *testing.T, cmd *exec.Cmd) client {
+	t.Helper()
+	cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1,localhost,::1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start %v: %v", cmd.Args, err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v", cmd.Args, err)
+		}
+	})
+	return &scripted{in: in, out: bufio.NewReader(out)}
 }
 
 func (s *scripted) models(ctx context.Context) (ids []string, err error) {
