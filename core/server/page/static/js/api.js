@@ -71,14 +71,17 @@ export async function* complete(body, signal) {
   throw new Fault('cut_off', 'the stream ended before the answer did');
 }
 
+// events reads a body piece by piece and not through a stream in between: that
+// would drop, where the connection breaks off, what had come before.
 async function* events(body) {
-  const pieces = body.pipeThrough(new TextDecoderStream()).getReader();
+  const pieces = body.getReader();
+  const decoder = new TextDecoder();
   const reader = new EventReader();
   try {
     for (;;) {
       const { value, done } = await pieces.read();
       if (done) return;
-      yield* reader.read(value);
+      yield* reader.read(decoder.decode(value, { stream: true }));
     }
   } catch (error) {
     if (error.name === 'AbortError') throw error;

@@ -191,9 +191,13 @@ export class Conversations extends EventTarget {
     this.#running.get(this.current?.id)?.stop();
   }
 
-  /** leave keeps what there is of every answer, as the page is about to close. */
+  /** leave keeps what there is of every answer, as the page is about to close: too late for the store. */
   leave() {
-    for (const { message } of this.#running.values()) store.putMessages([message]);
+    for (const { message } of this.#running.values()) {
+      try {
+        localStorage.setItem(lockOf(message), JSON.stringify(message));
+      } catch { /* no room; what was kept last has to do */ }
+    }
   }
 
   async rename(conversation, title) {
@@ -238,8 +242,8 @@ async function endInterrupted(messages) {
   const held = new Set((await navigator.locks?.query())?.held.map((lock) => lock.name));
   for (const m of writing) {
     if (held.has(lockOf(m))) continue;
-    Object.assign(m, { state: 'failed', fault: { code: 'closed', message: '' } });
-    store.putMessages([m]);
+    Object.assign(m, JSON.parse(localStorage.getItem(lockOf(m))), { state: 'failed', fault: { code: 'closed', message: '' } });
+    if (await store.putMessages([m])) localStorage.removeItem(lockOf(m));
   }
 }
 

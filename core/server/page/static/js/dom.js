@@ -12,9 +12,17 @@ export function el(tag, props, ...children) {
     if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? '' : String(value));
   }
-  node.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== false));
+  node.append(...present(children));
   return node;
 }
+
+/** fill makes an element have these children and no others. */
+export function fill(node, ...children) {
+  node.replaceChildren(...present(children));
+}
+
+// present returns children that are there, lists of them taken apart.
+const present = (children) => children.flat().filter((c) => c !== undefined && c !== null && c !== false && c !== '');
 
 /** svg is el for drawings. */
 export function svg(tag, props, ...children) {

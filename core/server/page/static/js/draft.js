@@ -1,7 +1,8 @@
-// What is typed and not sent yet: the message, its files, and edits of earlier
-// messages. Text is kept twice, because a page may be closed the moment after a
-// key is pressed: at once where writing is immediate but room is small, and a
-// moment later where there is room for everything. The newer one counts.
+// What is typed and not sent yet: the message, its files, edits of earlier
+// messages, and the settings of a conversation to come. All but the files is
+// kept twice, because a page may be closed the moment after a key is pressed:
+// at once where writing is immediate but room is small, and a moment later where
+// there is room for everything. The newer one counts.
 
 import { deleteDraft, draftOf, putDraft } from './store.js';
 
@@ -30,7 +31,7 @@ const waiting = new Map();
 export function saveDraft(draft) {
   draft.at = Date.now();
   try {
-    localStorage.setItem(place(draft.id), JSON.stringify({ text: draft.text, edits: draft.edits, at: draft.at }));
+    localStorage.setItem(place(draft.id), JSON.stringify({ ...draft, files: undefined }));
   } catch {
     localStorage.removeItem(place(draft.id)); // too long for it; the store below has room
   }

@@ -9,7 +9,6 @@ const parser = new MarkdownIt({ html: false, linkify: true });
 parser.linkify.set({ fuzzyEmail: false, fuzzyIP: false });
 
 const plainTags = new Set(['p', 'ul', 'ol', 'li', 'blockquote', 'hr', 'br', 'strong', 'em', 's', 'thead', 'tbody', 'tr', 'th', 'td']);
-const directed = new Set(['p', 'li', 'ul', 'ol', 'blockquote', 'th', 'td']);
 
 /** Prose shows Markdown in an element and follows it while it grows. */
 export class Prose {
@@ -86,18 +85,23 @@ function elementOf(token) {
     case 'code_inline': return el('code', { dir: 'ltr' }, token.content);
     case 'fence': return codeBlock(token.content, token.info.trim().split(/\s+/)[0]);
     case 'code_block': return codeBlock(token.content, '');
-    case 'heading_open': return el(`h${Math.min(6, Number(token.tag[1]) + 2)}`, { dir: 'auto' });
+    case 'heading_open': return el(`h${Math.min(6, Number(token.tag[1]) + 2)}`, { dir: directionOf(token) });
     case 'link_open': return link(token.attrGet('href'), token.attrGet('title'));
     case 'image': return link(token.attrGet('src'), null, token.content || token.attrGet('src'));
-    case 'table_open': return el('div', { class: 'table', role: 'region', 'aria-label': 'Table', tabindex: 0 }, el('table'));
+    case 'table_open': return el('div', { class: 'table', role: 'region', 'aria-label': 'Table', tabindex: 0 }, el('table', { dir: directionOf(token) }));
   }
   if (plainTags.has(token.tag)) return plain(token);
   return document.createTextNode(token.content);
 }
 
+// directionOf has each block at the top run as its own text does. What is inside
+// leaves its direction to the style: an element looks for its own only in what
+// has none.
+const directionOf = (token) => (token.level === 0 ? 'auto' : null);
+
 function plain(token) {
-  if (token.hidden) return el('span', { class: 'line', dir: 'auto' }); // a paragraph of a tight list
-  const node = el(token.tag, { dir: directed.has(token.tag) ? 'auto' : null, start: token.attrGet('start') });
+  if (token.hidden) return el('span', { class: 'line' }); // a paragraph of a tight list
+  const node = el(token.tag, { dir: directionOf(token), start: token.attrGet('start') });
   const align = /text-align:(left|right|center)/.exec(token.attrGet('style') ?? '');
   if (align) node.style.textAlign = align[1];
   return node;

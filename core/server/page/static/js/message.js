@@ -1,11 +1,11 @@
 // One message on the page.
 
-import { el, icon } from './dom.js';
+import { el, fill, icon } from './dom.js';
 import { bytes, count, rate, seconds, tokens } from './format.js';
 import { Prose } from './markdown.js';
 import { endWords, faultWords, progressWords } from './words.js';
 
-const names = { user: 'You', assistant: 'Calla', tool: 'Tool' };
+const names = { user: 'You', assistant: 'Calla', tool: 'Tool result' };
 
 /** newMessage returns the view of a message, of a kind by its role. */
 export function newMessage(message, conversations) {
@@ -19,6 +19,11 @@ class Message {
     this.conversations = conversations;
     this.foot = el('footer', { class: 'foot' });
     this.element = el('article', { class: `message ${message.role}`, 'data-id': message.id, 'aria-label': names[message.role] });
+  }
+
+  // fill gives the message its parts, below the name of who wrote it.
+  fill(...parts) {
+    fill(this.element, el('h2', { class: 'visually-hidden' }, names[this.message.role]), ...parts);
   }
 
   /** update shows what the message has become. */
@@ -49,7 +54,7 @@ class UserMessage extends Message {
   constructor(message, conversations) {
     super(message, conversations);
     this.body = el('div', { class: 'said', dir: 'auto' }, message.text);
-    this.element.append(el('h2', { class: 'visually-hidden' }, 'You'), filesOf(message), this.body, this.foot);
+    this.fill(filesOf(message), this.body, this.foot);
     this.update();
     if (message.id in conversations.draft.edits) this.edit(false);
   }
@@ -107,8 +112,7 @@ function filesOf(message) {
 class ToolResult extends Message {
   constructor(message, conversations) {
     super(message, conversations);
-    this.element.append(el('h2', { class: 'visually-hidden' }, 'Tool result'),
-      el('p', { class: 'call-name' }, 'Result of ', el('code', null, message.name ?? 'the call')),
+    this.fill(el('p', { class: 'call-name' }, 'Result of ', el('code', null, message.name ?? 'the call')),
       el('pre', { class: 'result', tabindex: 0, dir: 'auto', role: 'region', 'aria-label': 'Result' }, message.text));
   }
 }
@@ -126,8 +130,7 @@ class Answer extends Message {
     this.calls = el('div', { class: 'calls' });
     this.waiting = el('p', { class: 'waiting' });
     this.problem = el('div', { class: 'problem', hidden: true });
-    this.element.append(el('h2', { class: 'visually-hidden' }, 'Calla'),
-      this.thinking.element, this.body, this.calls, this.waiting, this.problem, this.foot);
+    this.fill(this.thinking.element, this.body, this.calls, this.waiting, this.problem, this.foot);
     this.#draw();
   }
 
@@ -180,7 +183,7 @@ class Answer extends Message {
 
   // end adds what is there only once the answer has ended.
   #end() {
-    this.foot.replaceChildren(this.actions(
+    fill(this.foot, this.actions(
       button('Copy', null, { 'data-copy': 'message' }),
       button('Try again', () => this.conversations.retry(this.message), { 'data-action': 'retry' })), measures(this.message));
     this.#showProblem();
@@ -196,7 +199,7 @@ class Answer extends Message {
     const { what, remedy } = m.fault ? faultWords(m.fault) : { what: endWords(m), remedy: m.warning ?? '' };
     this.problem.hidden = !what && !remedy;
     this.problem.classList.toggle('fault', m.state === 'failed');
-    this.problem.replaceChildren(el('p', null, what && el('strong', null, what), what && remedy && ' ', remedy));
+    fill(this.problem, el('p', null, what && el('strong', null, what), what && remedy && ' ', remedy));
     if (m.state === 'failed') this.problem.append(button('Try again', () => this.conversations.retry(m), { 'data-action': 'retry-fault' }));
   }
 
@@ -248,6 +251,6 @@ class Thinking {
   show(m) {
     this.element.hidden = !m.reasoning;
     if (this.text.textContent !== m.reasoning) this.text.textContent = m.reasoning;
-    this.summary.textContent = m.thought !== undefined ? `Thought for ${seconds(m.thought)}` : 'Thinking…';
+    this.summary.textContent = m.thought === undefined ? 'Thinking…' : m.thought < 1 ? 'Thought for a moment' : `Thought for ${seconds(m.thought)}`;
   }
 }

@@ -1,7 +1,7 @@
 // The status: how the engine is, what it does, and how to connect to it.
 
 import { chart } from './chart.js';
-import { byId, copy, el, icon } from './dom.js';
+import { byId, copy, el, fill, icon } from './dom.js';
 import { bytes, clock, count, rate, seconds, tokens } from './format.js';
 import { forgetKey, key } from './key.js';
 import { apps, languages } from './snippets.js';
@@ -29,7 +29,7 @@ export class StatusView {
   draw() {
     if (!this.shown) return;
     const { status } = this.feed;
-    this.live.replaceChildren(this.#engine(status), status && this.#numbers(status), this.#charts(), status && this.#errors(status.recent_errors));
+    fill(this.live, this.#engine(status), status && this.#numbers(status), this.#charts(), status && this.#errors(status.recent_errors));
     if (status) this.#connect(status);
   }
 
@@ -82,7 +82,7 @@ export class StatusView {
     const made = JSON.stringify(options);
     if (made === this.#connected) return;
     this.#connected = made;
-    this.connect.replaceChildren(
+    fill(this.connect,
       el('h2', null, 'Connect'),
       el('p', null, 'Any program that speaks OpenAI’s API can use this address:'),
       code(options.base, 'Address'),
