@@ -19,10 +19,11 @@ type messagesRequest struct {
 	Stop      []string          `json:"stop_sequences"`
 	Stream    bool              `json:"stream"`
 	Tools     []anthropicTool   `json:"tools"`
-	Choice    anthropicChoice   `json:"tool_choice"`
+	Choice    toolChoice        `json:"tool_choice"`
 	Thinking  anthropicThinking `json:"thinking"`
 	Output    struct {
-		Effort *string `json:"effort"`
+		Effort *string      `json:"effort"`
+		Format answerFormat `json:"format"`
 	} `json:"output_config"`
 	samplingParams
 }
@@ -37,9 +38,9 @@ func promptFields() object {
 			{values: []string{"custom"}, fields: object{
 				{Name: "name", Takes: identifier{}, Required: true},
 				{Name: "description", Takes: text{}},
-				{Name: "input_schema", Takes: free{}, Required: true, Note: "a JSON Schema, shown to the model; its types say how arguments are read"},
+				{Name: "input_schema", Takes: free{}, Required: true, Note: parametersNote},
 				cacheControl(),
-				{Name: "strict", Takes: only{"false"}, Note: strictNote},
+				{Name: "strict", Takes: boolean{}, Note: strictNote},
 				{Name: "defer_loading", Takes: only{"false"}, Note: "the model sees all tools"},
 				{Name: "eager_input_streaming", Takes: boolean{}, Note: "arguments are always sent as they come"},
 				{Name: "allowed_callers", Takes: only{`["direct"]`}, Note: "the model itself calls"},
@@ -47,11 +48,9 @@ func promptFields() object {
 			}},
 		}}}, Note: "the model sees them in the form of OpenAI's chat completions; tools that run at Anthropic are a 400"},
 		{Name: "tool_choice", Takes: tagged{tag: "type", cases: []variant{
-			{values: []string{"auto", "none"}, fields: object{
-				{Name: "disable_parallel_tool_use", Takes: only{"false"}, Note: "the model may call several tools at once"},
-			}},
-			{values: []string{"any", "tool"}, refused: strictNote},
-		}}, Note: "none keeps the tools from the model"},
+			{values: []string{"auto", "none", "any"}, fields: object{oneCallField()}},
+			{values: []string{"tool"}, fields: object{{Name: "name", Takes: identifier{}, Required: true}, oneCallField()}},
+		}}, Note: "none keeps the tools from the model; any, or tool with a name, makes the answer a call whose arguments fit"},
 		{Name: "thinking", Takes: tagged{tag: "type", cases: []variant{
 			{values: []string{"enabled"}, fields: object{
 				{Name: "budget_tokens", Takes: integer{1, math.MaxInt32}, Required: true, Note: "most tokens of thought"},
@@ -62,10 +61,16 @@ func promptFields() object {
 		}}, Note: "off by default; adaptive is on, with the budget of output_config.effort"},
 		{Name: "output_config", Takes: object{
 			{Name: "effort", Takes: oneOf{"low", "medium", "high", "xhigh", "max"}, Note: "bounds the thought, as OpenAI's reasoning_effort does; a 400 where thinking is off"},
-			{Name: "format", Note: strictNote},
+			{Name: "format", Takes: tagged{tag: "type", cases: []variant{
+				{values: []string{"json_schema"}, fields: object{{Name: "schema", Takes: free{}, Required: true, Note: schemaNote}}, note: heldNote},
+			}}, Note: heldNote},
 		}},
 		cacheControl(),
 	}
+}
+
+func oneCallField() Field {
+	return Field{Name: "disable_parallel_tool_use", Takes: boolean{}, Note: "true allows one call at most"}
 }
 
 func thinkingDisplay() Field {
@@ -148,24 +153,23 @@ func (s *server) messagesJob(c *messagesRequest) (*job, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := anthropicToolList(c.Tools, c.Choice.Type)
-	if err != nil {
-		return nil, err
-	}
 	base := completion.Request{
 		Messages: conv.messages,
-		Tools:    tools,
+		Answer:   c.Output.Format.schema(),
 		Thinking: on, ThinkingBudget: budget,
 		MaxTokens: c.MaxTokens,
 		Stop:      c.Stop,
 		LogProbs:  engine.NoLogProbs,
+	}
+	if err := (toolSet{c.tools(), c.Choice, false, "tools[%d].name", "tool_choice"}).into(&base); err != nil {
+		return nil, err
 	}
 	requests, err := s.choices(base, 1, &c.samplingParams)
 	if err != nil {
 		return nil, err
 	}
 	return &job{
-		requests: requests, origins: conv.origins,
+		requests: requests, origins: conv.origins, schemas: schemaPlaces{"output_config.format.schema", "tools[%d].input_schema"},
 		stream: c.Stream, progress: true, // in pings, which clients skip
 		voice: newMessagesVoice(s.Model.ID),
 	}, nil
@@ -194,20 +198,18 @@ func (c *messagesRequest) thinking() (on bool, budget int, err *apiError) {
 	return on, budget, nil
 }
 
-type anthropicChoice struct {
-	Type string `json:"type"`
-}
-
 type anthropicTool struct {
 	Name        string          `json:"name"`
 	Description *string         `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
+	Strict      bool            `json:"strict"`
 }
 
-func anthropicToolList(tools []anthropicTool, choice string) ([]json.RawMessage, *apiError) {
-	list := make([]openAITool, len(tools))
-	for i, t := range tools {
-		list[i] = functionTool(t.Name, t.Description, t.InputSchema)
+// tools returns the tools in the form of OpenAI's chat completions.
+func (c *messagesRequest) tools() []openAITool {
+	list := make([]openAITool, len(c.Tools))
+	for i, t := range c.Tools {
+		list[i] = functionTool(t.Name, t.Description, t.InputSchema, t.Strict)
 	}
-	return toolList(list, choice, "tools[%d].name")
+	return list
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"calla/core/engine"
+	"calla/core/schema"
 )
 
 // Line is a field as GET /v1/capabilities and the README show it.
@@ -101,6 +102,13 @@ type capabilitiesBody struct {
 	Efforts   []effortBody      `json:"reasoning_efforts"`
 	Sampling  samplingDefaults  `json:"sampling_defaults"`
 	Limits    map[string]int    `json:"limits"`
+	Schemas   schemaBody        `json:"json_schema"`
+}
+
+// schemaBody is what of JSON Schema answers and arguments are held to.
+type schemaBody struct {
+	Keywords []string `json:"keywords"`
+	Formats  []string `json:"formats"`
 }
 
 type endpointBody struct {
@@ -149,6 +157,7 @@ func (s *server) capabilities(w http.ResponseWriter, r *http.Request) {
 			"context_tokens": s.Model.Context, "body_bytes": maxBody, "json_depth": maxDepth, "json_values": maxValues,
 			"choices": maxChoices, "tools": maxTools, "stop_bytes": maxStopBytes,
 		},
+		Schemas: schemaBody{schema.Keywords(), schema.Formats()},
 	}
 	for _, r := range s.routes {
 		c.Endpoints = append(c.Endpoints, endpointBody{r.method, r.plainPath(), r.summary})

@@ -18,6 +18,7 @@ type job struct {
 	requests []completion.Request // one for each choice
 	// origins names the place in the request of each message of a conversation.
 	origins  []string
+	schemas  schemaPlaces
 	stream   bool
 	progress bool // the client asked for progress events
 	voice    voice
@@ -126,6 +127,9 @@ func (j *job) errorOf(err error) *apiError {
 	if errors.As(err, &conversation) {
 		param := renameOrigin(conversation.Path, j.origins)
 		return badField(codeValue, param, "%s: %s", param, conversation.Reason)
+	}
+	if e := j.schemas.fault(err); e != nil {
+		return e
 	}
 	return errorOf(err)
 }

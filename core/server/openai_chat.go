@@ -18,11 +18,13 @@ type chatRequest struct {
 	thinkingParams
 	limitParams
 	streamParams
+	parallelCalls
 	N           *int         `json:"n"`
 	LogProbs    bool         `json:"logprobs"`
 	TopLogProbs *int         `json:"top_logprobs"`
 	Tools       []openAITool `json:"tools"`
-	ToolChoice  string       `json:"tool_choice"`
+	ToolChoice  toolChoice   `json:"tool_choice"`
+	Format      answerFormat `json:"response_format"`
 	CacheKey    string       `json:"prompt_cache_key"`
 }
 
@@ -46,10 +48,7 @@ var chatFields = join(
 	toolsFields(),
 	streamFields(),
 	object{
-		{Name: "response_format", Takes: tagged{tag: "type", cases: []variant{
-			{values: []string{"text"}},
-			{values: []string{"json_object", "json_schema"}, refused: strictNote},
-		}}, Note: "text is what answers are"},
+		formatField("response_format", "json_schema"),
 	},
 	sharedFields(),
 	object{
@@ -60,6 +59,8 @@ var chatFields = join(
 		{Name: "web_search_options", Note: "nothing is looked up"},
 	},
 )
+
+var chatSchemas = schemaPlaces{"response_format.json_schema.schema", "tools[%d].function.parameters"}
 
 func (s *server) chatCompletions(w http.ResponseWriter, r *http.Request) {
 	var request chatRequest
@@ -98,7 +99,7 @@ func (s *server) chatJob(c *chatRequest) (*job, *apiError) {
 		return nil, err
 	}
 	return &job{
-		requests: requests, origins: conv.origins,
+		requests: requests, origins: conv.origins, schemas: chatSchemas,
 		stream: c.Stream, progress: c.StreamOptions.IncludeProgress,
 		voice: newChatVoice(s.Model.ID, c),
 	}, nil
@@ -110,17 +111,16 @@ func (c *chatRequest) completion() (completion.Request, *apiError) {
 	if err != nil {
 		return completion.Request{}, err
 	}
-	tools, err := toolList(c.Tools, c.ToolChoice, "tools[%d].function.name")
-	if err != nil {
-		return completion.Request{}, err
-	}
 	r := completion.Request{
-		Tools:    tools,
+		Answer:   c.Format.schema(),
 		Thinking: t.on, ThinkingBudget: t.budget, PreserveThinking: t.preserve,
 		MaxTokens: c.limitParams.limit(),
 		Stop:      c.Stop,
 		LogProbs:  engine.NoLogProbs,
 		CacheKey:  c.CacheKey,
+	}
+	if err := (toolSet{c.Tools, c.ToolChoice, c.single(), "tools[%d].function.name", "tool_choice"}).into(&r); err != nil {
+		return r, err
 	}
 	switch {
 	case c.LogProbs && c.TopLogProbs != nil:

@@ -20,11 +20,14 @@ type responsesRequest struct {
 	Instructions *string         `json:"instructions"`
 	MaxTokens    *int            `json:"max_output_tokens"`
 	Tools        []responsesTool `json:"tools"`
-	ToolChoice   string          `json:"tool_choice"`
-	TopLogProbs  int             `json:"top_logprobs"`
-	Include      []string        `json:"include"`
-	CacheKey     string          `json:"prompt_cache_key"`
-	Reasoning    struct {
+	ToolChoice   toolChoice      `json:"tool_choice"`
+	Text         struct {
+		Format answerFormat `json:"format"`
+	} `json:"text"`
+	TopLogProbs int      `json:"top_logprobs"`
+	Include     []string `json:"include"`
+	CacheKey    string   `json:"prompt_cache_key"`
+	Reasoning   struct {
 		Effort  *string `json:"effort"`
 		Context string  `json:"context"`
 	} `json:"reasoning"`
@@ -33,6 +36,7 @@ type responsesRequest struct {
 	samplingParams
 	thinkingParams
 	streamParams
+	parallelCalls
 }
 
 // includeLogProbs is the value of include that asks for log-probabilities.
@@ -59,10 +63,7 @@ var responsesFields = join(
 	thinkingFields(),
 	object{
 		{Name: "text", Takes: object{
-			{Name: "format", Takes: tagged{tag: "type", cases: []variant{
-				{values: []string{"text"}},
-				{values: []string{"json_object", "json_schema"}, refused: strictNote},
-			}}},
+			formatField("format", ""),
 			{Name: "verbosity", Takes: only{`"medium"`}, Note: "the model has no such switch"},
 		}},
 		{Name: "stream", Takes: boolean{}, Note: "server-sent events"},
@@ -88,19 +89,19 @@ func responsesToolsFields() object {
 			{values: []string{"function"}, fields: object{
 				{Name: "name", Takes: identifier{}, Required: true},
 				{Name: "description", Takes: text{}},
-				{Name: "parameters", Takes: free{}, Note: "a JSON Schema, shown to the model; its types say how arguments are read"},
-				{Name: "strict", Takes: only{"false"}, Note: strictNote},
+				{Name: "parameters", Takes: free{}, Note: parametersNote},
+				{Name: "strict", Takes: boolean{}, Note: strictNote},
 				{Name: "defer_loading", Takes: only{"false"}, Note: "the model sees all tools"},
 				{Name: "allowed_callers", Takes: only{`["direct"]`}, Note: "the model itself calls"},
-				{Name: "output_schema", Note: strictNote},
+				{Name: "output_schema", Note: "what a tool gives is not looked at"},
 			}},
 			{values: []string{
 				"custom", "file_search", "web_search", "web_search_preview", "computer", "computer_use_preview",
 				"mcp", "code_interpreter", "image_generation", "local_shell", "shell", "apply_patch", "namespace", "tool_search",
 			}, refused: "only functions are called"},
 		}}}, Note: "the model sees them in the form of chat completions"},
-		{Name: "tool_choice", Takes: oneOf{"auto", "none"}, Note: "none keeps the tools from the model; required and names are not supported yet"},
-		{Name: "parallel_tool_calls", Takes: only{"true"}, Note: "the model may call several tools at once"},
+		toolChoiceField(""),
+		parallelField(),
 	}
 }
 
@@ -136,7 +137,7 @@ func (s *server) responsesJob(c *responsesRequest) (*job, *apiError) {
 		return nil, err
 	}
 	return &job{
-		requests: requests, origins: conv.origins,
+		requests: requests, origins: conv.origins, schemas: schemaPlaces{"text.format.schema", "tools[%d].parameters"},
 		stream: c.Stream, progress: c.StreamOptions.IncludeProgress,
 		voice: newResponsesVoice(s.Model.ID, c, requests[0]),
 	}, nil
@@ -148,15 +149,14 @@ func (c *responsesRequest) completion() (completion.Request, *apiError) {
 	if err != nil {
 		return completion.Request{}, err
 	}
-	tools, err := responsesToolList(c.Tools, c.ToolChoice)
-	if err != nil {
-		return completion.Request{}, err
-	}
 	r := completion.Request{
-		Tools:    tools,
+		Answer:   c.Text.Format.schema(),
 		Thinking: t.on, ThinkingBudget: t.budget, PreserveThinking: t.preserve || c.Reasoning.Context == "all_turns",
 		LogProbs: engine.NoLogProbs,
 		CacheKey: c.CacheKey,
+	}
+	if err := (toolSet{c.tools(), c.ToolChoice, c.single(), "tools[%d].name", "tool_choice"}).into(&r); err != nil {
+		return r, err
 	}
 	if c.MaxTokens != nil {
 		r.MaxTokens = *c.MaxTokens
@@ -174,6 +174,7 @@ type responsesTool struct {
 	Name        string          `json:"name"`
 	Description *string         `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Strict      bool            `json:"strict,omitempty"`
 }
 
 func (t *responsesTool) UnmarshalJSON(raw []byte) error {
@@ -186,12 +187,13 @@ func (t *responsesTool) UnmarshalJSON(raw []byte) error {
 // MarshalJSON shows the tool as it was sent.
 func (t responsesTool) MarshalJSON() ([]byte, error) { return t.raw, nil }
 
-func responsesToolList(tools []responsesTool, choice string) ([]json.RawMessage, *apiError) {
-	list := make([]openAITool, len(tools))
-	for i, t := range tools {
-		list[i] = functionTool(t.Name, t.Description, t.Parameters)
+// tools returns the tools in the form of chat completions.
+func (c *responsesRequest) tools() []openAITool {
+	list := make([]openAITool, len(c.Tools))
+	for i, t := range c.Tools {
+		list[i] = functionTool(t.Name, t.Description, t.Parameters, t.Strict)
 	}
-	return toolList(list, choice, "tools[%d].name")
+	return list
 }
 
 // conversation turns instructions and input into the model's messages.

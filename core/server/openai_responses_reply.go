@@ -29,7 +29,7 @@ type responseBody struct {
 	Store              bool               `json:"store"`
 	Temperature        float64            `json:"temperature"`
 	Text               responseText       `json:"text"`
-	ToolChoice         string             `json:"tool_choice"`
+	ToolChoice         toolChoice         `json:"tool_choice"`
 	Tools              []responsesTool    `json:"tools"`
 	TopLogProbs        int                `json:"top_logprobs"`
 	TopP               float64            `json:"top_p"`
@@ -55,11 +55,7 @@ type responseReasoning struct {
 }
 
 type responseText struct {
-	Format typeOnly `json:"format"`
-}
-
-type typeOnly struct {
-	Type string `json:"type"`
+	Format answerFormat `json:"format"`
 }
 
 type responseUsage struct {
@@ -187,13 +183,10 @@ func newResponse(model string, c *responsesRequest, r completion.Request) *respo
 	b := &responseBody{
 		ID: newID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: inProgress,
 		Instructions: c.Instructions, MaxOutputTokens: c.MaxTokens, Model: model, Output: []any{},
-		ParallelToolCalls: true, Reasoning: responseReasoning{Effort: c.Reasoning.Effort}, ServiceTier: "default",
-		Temperature: r.Sampling.Temperature, TopP: r.Sampling.TopP, Text: responseText{typeOnly{"text"}},
+		ParallelToolCalls: !c.single(), Reasoning: responseReasoning{Effort: c.Reasoning.Effort}, ServiceTier: "default",
+		Temperature: r.Sampling.Temperature, TopP: r.Sampling.TopP, Text: responseText{c.Text.Format},
 		ToolChoice: c.ToolChoice, Tools: c.Tools, TopLogProbs: c.TopLogProbs, Truncation: "disabled",
 		User: c.User, Metadata: c.Metadata,
-	}
-	if b.ToolChoice == "" {
-		b.ToolChoice = "auto"
 	}
 	if b.Tools == nil {
 		b.Tools = []responsesTool{}

@@ -3,31 +3,30 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 )
 
 // openAITool is a tool of OpenAI's chat completions; raw is the whole of it, as
 // the model's template prints it.
 type openAITool struct {
-	raw  json.RawMessage
-	name string
+	raw    json.RawMessage
+	name   string
+	strict bool
 }
 
 func (t *openAITool) UnmarshalJSON(raw []byte) error {
 	var tool struct {
 		Function struct {
-			Name string `json:"name"`
+			Name   string `json:"name"`
+			Strict bool   `json:"strict"`
 		} `json:"function"`
 	}
 	err := json.Unmarshal(raw, &tool)
-	t.raw, t.name = append(t.raw, raw...), tool.Function.Name
+	t.raw, t.name, t.strict = append(t.raw, raw...), tool.Function.Name, tool.Function.Strict
 	return err
 }
 
 // maxTools bounds the tools of one request.
 const maxTools = 1024
-
-const strictNote = "answers are not held to a schema yet"
 
 func toolsFields() object {
 	return object{
@@ -36,40 +35,21 @@ func toolsFields() object {
 				{Name: "function", Required: true, Takes: object{
 					{Name: "name", Takes: identifier{}, Required: true},
 					{Name: "description", Takes: text{}},
-					{Name: "parameters", Takes: free{}, Note: "a JSON Schema, shown to the model; its types say how arguments are read"},
-					{Name: "strict", Takes: only{"false"}, Note: strictNote},
+					{Name: "parameters", Takes: free{}, Note: parametersNote},
+					{Name: "strict", Takes: boolean{}, Note: strictNote},
 				}},
 			}},
 			{values: []string{"custom"}, refused: "only functions are called"},
 		}}}, Note: "the model sees them as they are sent"},
-		{Name: "tool_choice", Takes: oneOf{"auto", "none"}, Note: "none keeps the tools from the model; required and names are not supported yet"},
-		{Name: "parallel_tool_calls", Takes: only{"true"}, Note: "the model may call several tools at once"},
+		toolChoiceField("function"),
+		parallelField(),
 		{Name: "functions", Note: "use tools"},
 		{Name: "function_call", Note: "use tool_choice"},
 	}
 }
 
-// toolList returns the tools that the model is to see. nameField is the API's
-// name of the field with a tool's name.
-func toolList(tools []openAITool, choice, nameField string) ([]json.RawMessage, *apiError) {
-	names := make(map[string]bool, len(tools))
-	var list []json.RawMessage
-	for i, t := range tools {
-		if names[t.name] {
-			at := fmt.Sprintf(nameField, i)
-			return nil, badField(codeValue, at, "%s is another tool's too", at)
-		}
-		names[t.name] = true
-		list = append(list, t.raw)
-	}
-	if choice == "none" {
-		return nil, nil
-	}
-	return list, nil
-}
-
 // functionTool makes a tool of an API that has another form of it.
-func functionTool(name string, description *string, parameters json.RawMessage) openAITool {
+func functionTool(name string, description *string, parameters json.RawMessage, strict bool) openAITool {
 	type function struct {
 		Name        string          `json:"name"`
 		Description *string         `json:"description,omitempty"`
@@ -79,5 +59,5 @@ func functionTool(name string, description *string, parameters json.RawMessage) 
 		Type     string   `json:"type"`
 		Function function `json:"function"`
 	}{"function", function{name, description, parameters}}
-	return openAITool{raw: bytes.TrimSpace(encode(tool)), name: name}
+	return openAITool{raw: bytes.TrimSpace(encode(tool)), name: name, strict: strict}
 }

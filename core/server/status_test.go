@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,7 +164,8 @@ func TestCapabilities(t *testing.T) {
 		{"/v1/chat/completions", "audio", Refused, ""},
 		{"/v1/chat/completions", "messages[role=user].content[type=text].text", Honoured, "string"},
 		{"/v1/chat/completions", "messages[role=user].content[type=image_url/input_audio/file/video_url]", Refused, ""},
-		{"/v1/chat/completions", "response_format[type=json_object/json_schema]", Refused, ""},
+		{"/v1/chat/completions", "response_format[type=json_schema].json_schema.schema", Honoured, "object"},
+		{"/v1/chat/completions", "tool_choice[type=allowed_tools]", Refused, ""},
 		{"/v1/chat/completions", "chat_template_kwargs.enable_thinking", Honoured, "boolean"},
 		{"/v1/messages", "cache_control.ttl", Honoured, `"5m", "1h"`},
 		{"/v1/responses", "input[type=function_call].call_id", Honoured, "string"},
@@ -177,6 +179,9 @@ func TestCapabilities(t *testing.T) {
 	}
 	if e := got.Efforts; len(e) != 7 || *e[0].Budget != 0 || *e[2].Budget != 2048 || e[6].Budget != nil {
 		t.Errorf("efforts %+v", e)
+	}
+	if !slices.Contains(got.Schemas.Keywords, "anyOf") || !slices.Contains(got.Schemas.Formats, "date") {
+		t.Errorf("JSON Schema %+v", got.Schemas)
 	}
 	if len(got.Endpoints) != len((&server{}).table()) || len(got.Fields) != len(apis) {
 		t.Errorf("%d endpoints, %d tables", len(got.Endpoints), len(got.Fields))

@@ -15,7 +15,8 @@ type tokenizeRequest struct {
 	Content    *string         `json:"content"`
 	Messages   []openAIMessage `json:"messages"`
 	Tools      []openAITool    `json:"tools"`
-	ToolChoice string          `json:"tool_choice"`
+	ToolChoice toolChoice      `json:"tool_choice"`
+	parallelCalls
 	thinkingParams
 }
 
