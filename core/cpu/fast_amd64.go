@@ -67,3 +67,6 @@ var roundBits = [...][3]uint32{
 }
 
 func (r Rounding) bits() *[3]uint32 { return &roundBits[r] }
+
+// pause tells the processor that a loop only waits.
+func pause() { pauseCPU() }

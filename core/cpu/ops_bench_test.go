@@ -145,3 +145,16 @@ func BenchmarkArgmax(b *testing.B) {
 		Argmax(logits)
 	}
 }
+
+// An empty job: what handing it out costs.
+func BenchmarkPool(b *testing.B) {
+	for _, threads := range []int{1, 2, 4} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			p := newPool(threads)
+			defer p.close()
+			for b.Loop() {
+				p.run(2*threads, func(_, _ int) {})
+			}
+		})
+	}
+}

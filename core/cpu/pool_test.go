@@ -65,3 +65,35 @@ func TestPoolLeavesNoGoroutine(t *testing.T) {
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
+
+// A pool without work sleeps, and what comes then is done.
+func TestPoolSleepsAndWakes(t *testing.T) {
+	p := newPool(4)
+	defer p.close()
+	for range 3 {
+		var done atomic.Int32
+		p.run(100, func(_, _ int) { done.Add(1) })
+		if n := done.Load(); n != 100 {
+			t.Fatalf("%d tasks were done, want 100", n)
+		}
+		for i := range p.helpers {
+			for !p.helpers[i].asleep.Load() {
+				time.Sleep(time.Millisecond) // the test's own limit of time ends this
+			}
+		}
+	}
+}
+
+// Jobs are done where the helpers hardly ever get to run.
+func TestPoolOnOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := newPool(4)
+	defer p.close()
+	var done atomic.Int32
+	for range 200 {
+		p.run(5, func(_, _ int) { done.Add(1) })
+	}
+	if n := done.Load(); n != 1000 {
+		t.Errorf("%d tasks were done, want 1000", n)
+	}
+}
