@@ -24,7 +24,7 @@ type scripted struct {
 func python(file string) func(*testing.T, string) client {
 	return func(t *testing.T, url string) client {
 		t.Helper()
-		return start(t, exec.Command(need(t, "CALLA_PYTHON"), "-B", file, url))
+		return start(t, exec.Command(need(t, "CALLA_CLIENTS_PYTHON"), "-B", file, url))
 	}
 }
 
