@@ -112,8 +112,8 @@ func (p publication) shown(r reply) reply {
 // characters of several bytes, several lines, a long prompt.
 var samples = []string{"capital-france", "sys-pirate", "followup", "emoji", "chinese", "times-table", "needle-400"}
 
-// each runs a test for each client.
-func each(t *testing.T, test func(t *testing.T, p publication, c client, model string)) {
+// TestClients opens each client once, since some take long to start.
+func TestClients(t *testing.T) {
 	for _, p := range published {
 		t.Run(p.name, func(t *testing.T) {
 			c := p.open(t, served.url+"/v1")
@@ -124,7 +124,10 @@ func each(t *testing.T, test func(t *testing.T, p publication, c client, model s
 			if len(ids) != 1 {
 				t.Fatalf("models = %q, want one", ids)
 			}
-			test(t, p, c, ids[0])
+			t.Run("chat", func(t *testing.T) { p.testChat(t, c, ids[0]) })
+			t.Run("tools", func(t *testing.T) { p.testTools(t, c, ids[0]) })
+			t.Run("thinking", func(t *testing.T) { p.testThinking(t, c, ids[0]) })
+			t.Run("refusal", func(t *testing.T) { p.testRefusal(t, c, ids[0]) })
 		})
 	}
 }
@@ -153,95 +156,87 @@ func (p publication) check(t *testing.T, c client, r request, want reply) (delta
 	return deltas
 }
 
-func TestChat(t *testing.T) {
-	each(t, func(t *testing.T, p publication, c client, model string) {
-		names := samples
-		if p.all {
-			names = nil
+func (p publication) testChat(t *testing.T, c client, model string) {
+	names := samples
+	if p.all {
+		names = nil
+	}
+	for _, conv := range conversations(t, names...) {
+		if p.single && conv.turns() > 1 {
+			continue
 		}
-		for _, conv := range conversations(t, names...) {
-			if p.single && conv.turns() > 1 {
-				continue
-			}
-			t.Run(conv.Name, func(t *testing.T) {
-				bothWays(t, func(t *testing.T, stream bool) {
-					deltas := p.check(t, c, request{Model: model, Messages: conv.Messages, Stream: stream}, reply{
-						Text: conv.Text, Finish: "stop", PromptTokens: len(conv.Prompt), CompletionTokens: len(conv.Answer) - 1,
-					})
-					// A token is rarely less than a character, so a stream of a text has
-					// several parts; one part would be an answer held back until its end.
-					if stream && deltas < 3 {
-						t.Errorf("a stream of %d parts, want the tokens as they are made", deltas)
-					}
+		t.Run(conv.Name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, stream bool) {
+				deltas := p.check(t, c, request{Model: model, Messages: conv.Messages, Stream: stream}, reply{
+					Text: conv.Text, Finish: "stop", PromptTokens: len(conv.Prompt), CompletionTokens: len(conv.Answer) - 1,
 				})
+				// A token is rarely less than a character, so a stream of a text has
+				// several parts; one part would be an answer held back until its end.
+				if stream && deltas < 3 {
+					t.Errorf("a stream of %d parts, want the tokens as they are made", deltas)
+				}
 			})
-		}
-	})
+		})
+	}
 }
 
-// TestTools asks what a tool is there for. The client, or the program that
+// testTools asks what a tool is there for. The client, or the program that
 // drives it, gives the call's result back.
-func TestTools(t *testing.T) {
+func (p publication) testTools(t *testing.T, c client, model string) {
 	asks, answers := caseOf(t, "tool-call"), caseOf(t, "tool-result")
 	_, text := answers.thoughtAndText(t)
-	each(t, func(t *testing.T, p publication, c client, model string) {
-		bothWays(t, func(t *testing.T, stream bool) {
-			r := request{Model: model, Messages: asks.Messages, Tools: asks.Tools, Stream: stream, Result: answers.Messages[2].Content}
-			got, err := c.chat(limited(t), r)
-			if err != nil {
-				t.Fatalf("chat: %v", err)
-			}
-			want := reply{
-				Text: text, Calls: []call{{"get_weather", map[string]any{"city": "Oslo"}}}, Finish: "stop",
-				// The template gives the turn of a call an empty thought.
-				PromptTokens: got.PromptTokens, CompletionTokens: got.CompletionTokens, Deltas: got.Deltas,
-			}
-			if d := cmp.Diff(p.shown(want), p.shown(got)); d != "" {
-				t.Errorf("reply differs (-want +got):\n%s", d)
-			}
-			if stream && got.Deltas < 3 {
-				t.Errorf("a stream of %d parts, want the tokens as they are made", got.Deltas)
-			}
-		})
+	bothWays(t, func(t *testing.T, stream bool) {
+		r := request{Model: model, Messages: asks.Messages, Tools: asks.Tools, Stream: stream, Result: answers.Messages[2].Content}
+		got, err := c.chat(limited(t), r)
+		if err != nil {
+			t.Fatalf("chat: %v", err)
+		}
+		want := reply{
+			Text: text, Calls: []call{{"get_weather", map[string]any{"city": "Oslo"}}}, Finish: "stop",
+			// The template gives the turn of a call an empty thought.
+			PromptTokens: got.PromptTokens, CompletionTokens: got.CompletionTokens, Deltas: got.Deltas,
+		}
+		if d := cmp.Diff(p.shown(want), p.shown(got)); d != "" {
+			t.Errorf("reply differs (-want +got):\n%s", d)
+		}
+		if stream && got.Deltas < 3 {
+			t.Errorf("a stream of %d parts, want the tokens as they are made", got.Deltas)
+		}
 	})
 }
 
-// TestThinking wants the thought apart from the text, where the client knows
+// testThinking wants the thought apart from the text, where the client knows
 // such a thing, and nowhere else.
-func TestThinking(t *testing.T) {
-	each(t, func(t *testing.T, p publication, c client, model string) {
-		for _, name := range []string{"capital-japan-think", "opposite", "add-5-think"} {
-			t.Run(name, func(t *testing.T) {
-				conv := caseOf(t, name)
-				thought, text := conv.thoughtAndText(t)
-				bothWays(t, func(t *testing.T, stream bool) {
-					p.check(t, c, request{Model: model, Messages: conv.Messages, Thinking: true, Stream: stream}, reply{
-						Text: text, Reasoning: thought, Finish: "stop", PromptTokens: len(conv.Prompt), CompletionTokens: len(conv.Answer) - 1,
-					})
+func (p publication) testThinking(t *testing.T, c client, model string) {
+	for _, name := range []string{"capital-japan-think", "opposite", "add-5-think"} {
+		t.Run(name, func(t *testing.T) {
+			conv := caseOf(t, name)
+			thought, text := conv.thoughtAndText(t)
+			bothWays(t, func(t *testing.T, stream bool) {
+				p.check(t, c, request{Model: model, Messages: conv.Messages, Thinking: true, Stream: stream}, reply{
+					Text: text, Reasoning: thought, Finish: "stop", PromptTokens: len(conv.Prompt), CompletionTokens: len(conv.Answer) - 1,
 				})
 			})
-		}
-	})
+		})
+	}
 }
 
-func TestRefusal(t *testing.T) {
-	each(t, func(t *testing.T, p publication, c client, model string) {
-		hello := []message{{Role: "user", Content: "Hello"}}
-		for _, tt := range []struct {
-			name string
-			req  request
-			want refusal
-		}{
-			{"a model that is not there", request{Model: "gpt-4o", Messages: hello}, refusal{Status: 404, Code: "model_not_found", Param: "model"}},
-			{"the same, streamed", request{Model: "gpt-4o", Messages: hello, Stream: true}, refusal{Status: 404, Code: "model_not_found", Param: "model"}},
-			{"a field that nobody knows", request{Model: model, Messages: hello, Extra: map[string]any{"frobnicate": 1}}, refusal{Status: 400, Code: "unknown_parameter", Param: "frobnicate"}},
-		} {
-			if tt.req.Extra != nil && slices.Contains(p.hides, extraFields) {
-				continue
-			}
-			t.Run(tt.name, func(t *testing.T) { p.check(t, c, tt.req, reply{Refusal: &tt.want}) })
+func (p publication) testRefusal(t *testing.T, c client, model string) {
+	hello := []message{{Role: "user", Content: "Hello"}}
+	for _, tt := range []struct {
+		name string
+		req  request
+		want refusal
+	}{
+		{"a model that is not there", request{Model: "gpt-4o", Messages: hello}, refusal{Status: 404, Code: "model_not_found", Param: "model"}},
+		{"the same, streamed", request{Model: "gpt-4o", Messages: hello, Stream: true}, refusal{Status: 404, Code: "model_not_found", Param: "model"}},
+		{"a field that nobody knows", request{Model: model, Messages: hello, Extra: map[string]any{"frobnicate": 1}}, refusal{Status: 400, Code: "unknown_parameter", Param: "frobnicate"}},
+	} {
+		if tt.req.Extra != nil && slices.Contains(p.hides, extraFields) {
+			continue
 		}
-	})
+		t.Run(tt.name, func(t *testing.T) { p.check(t, c, tt.req, reply{Refusal: &tt.want}) })
+	}
 }
 
 // limited is a context that ends with the test, or when a client hangs.
