@@ -16,13 +16,13 @@ type normArgs struct {
 }
 
 type projectArgs struct {
-	Columns, Tiles uint32
-	Eps            float32
+	Columns, Tiles, Each uint32
+	Eps                  float32
 }
 
 type headArgs struct {
-	Columns, Vocab uint32
-	Eps            float32
+	Columns, Vocab, Each uint32
+	Eps                  float32
 }
 
 type argmaxArgs struct{ Parts uint32 }
@@ -54,6 +54,7 @@ type attendArgs struct {
 type expertsArgs struct {
 	Hidden, Experts, Chosen uint32
 	ExpertDim, SharedDim    uint32
+	Each                    uint32
 	Eps                     float32
 }
 

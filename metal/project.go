@@ -1,16 +1,23 @@
 package metal
 
-// fewTiles is up to how many tiles a matrix is shared out in threadgroups of two
-// simdgroups: of eight there would be too few to fill a GPU.
-const fewTiles = 512
+const (
+	// fewTiles is up to how many tiles a matrix is shared out in threadgroups of
+	// two simdgroups: of eight there would be too few to fill a GPU.
+	fewTiles = 512
+	// fullTiles is about how many simdgroups share larger ones.
+	fullTiles = 576
+	// mostEach is the most tiles of a simdgroup.
+	mostEach = 8
+)
 
-// projectLaunch shares a matrix's tiles out, one a simdgroup.
-func projectLaunch(m Matrix) launch {
-	threads := 256
-	if m.tiles() <= fewTiles {
-		threads = 64
+// projectLaunch shares a matrix's tiles out, each to a simdgroup.
+func projectLaunch(tiles int) (l launch, each int) {
+	l.threads, each = 256, min(max(1, tiles/fullTiles), mostEach)
+	if tiles <= fewTiles {
+		l.threads = 64
 	}
-	return launch{grid: grid(ceil(m.tiles(), threads/simdWidth)), threads: threads}
+	l.grid = grid(ceil(tiles, each*l.threads/simdWidth))
+	return l, each
 }
 
 // normed adds the threadgroup memory of a normalised row.
@@ -21,31 +28,38 @@ func (l launch) normed(columns int) launch {
 
 // ProjectNormed sets y to W RMSNorm(h) for one row, rounded.
 func (e *Encoder) ProjectNormed(h, norm Binding, m Matrix, y Binding, eps float32) {
-	e.dispatch("project_normed", projectLaunch(m).normed(m.Columns),
-		projectArgs{u32(m.Columns), u32(m.tiles()), eps}, h, norm, m.At, y)
+	e.projectNormed("project_normed", h, norm, m, y, eps)
 }
 
 // RouteNormed is ProjectNormed for a matrix of 8 bits, its result float32.
 func (e *Encoder) RouteNormed(h, norm Binding, m Matrix, y Binding, eps float32) {
-	e.dispatch("route_normed", projectLaunch(m).normed(m.Columns),
-		projectArgs{u32(m.Columns), u32(m.tiles()), eps}, h, norm, m.At, y)
+	e.projectNormed("route_normed", h, norm, m, y, eps)
+}
+
+func (e *Encoder) projectNormed(kernel string, h, norm Binding, m Matrix, y Binding, eps float32) {
+	l, each := projectLaunch(m.tiles())
+	e.dispatch(kernel, l.normed(m.Columns), projectArgs{u32(m.Columns), u32(m.tiles()), u32(each), eps}, h, norm, m.At, y)
 }
 
 // ProjectAdd adds W x, rounded, to the row h.
 func (e *Encoder) ProjectAdd(x Binding, m Matrix, h Binding) {
-	e.dispatch("project_add", projectLaunch(m), projectArgs{Columns: u32(m.Columns), Tiles: u32(m.tiles())}, x, m.At, h)
+	l, each := projectLaunch(m.tiles())
+	e.dispatch("project_add", l, projectArgs{u32(m.Columns), u32(m.tiles()), u32(each), 0}, x, m.At, h)
 }
 
-// headThreads is the threads of a threadgroup of Head.
-const headThreads = 256
+// headLaunch shares the tiles of the head out.
+func headLaunch(vocab int) (l launch, each int) { return projectLaunch(ceil(vocab, tileRows)) }
 
 // headParts returns how many parts Head leaves for Argmax.
-func headParts(vocab int) int { return ceil(ceil(vocab, tileRows), headThreads/simdWidth) }
+func headParts(vocab int) int {
+	l, _ := headLaunch(vocab)
+	return int(l.grid[0])
+}
 
 // Head makes the logits of one row, and the parts that Argmax takes.
 func (e *Encoder) Head(h, norm Binding, m Matrix, logits, parts Binding, eps float32) {
-	e.dispatch("head", launch{grid: grid(headParts(m.Rows)), threads: headThreads}.normed(m.Columns),
-		headArgs{u32(m.Columns), u32(m.Rows), eps}, h, norm, m.At, logits, parts)
+	l, each := headLaunch(m.Rows)
+	e.dispatch("head", l.normed(m.Columns), headArgs{u32(m.Columns), u32(m.Rows), u32(each), eps}, h, norm, m.At, logits, parts)
 }
 
 // Argmax sets token to that of the largest logit, of equals the lowest, and to

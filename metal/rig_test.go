@@ -19,7 +19,7 @@ func built(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join("..", "build", "emulator", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no %s: run scripts/emulator --sanitizers first", name)
+		t.Skipf("no %s: run scripts/emulator --tests first", name)
 	}
 	return path
 }

@@ -13,12 +13,14 @@ struct NormArgs {
 struct ProjectArgs {
   uint columns;
   uint tiles;  // of four rows of the matrix
+  uint each;   // tiles of a simdgroup, one after another
   float eps;
 };
 
 struct HeadArgs {
   uint columns;
   uint vocab;
+  uint each;  // tiles of a simdgroup, one after another
   float eps;
 };
 
@@ -70,6 +72,7 @@ struct ExpertsArgs {
   uint chosen;  // experts a row
   uint expert_dim;
   uint shared_dim;
+  uint each;  // tiles of a simdgroup, one after another
   float eps;
 };
 

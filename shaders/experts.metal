@@ -10,8 +10,8 @@
 #include "route.h"
 
 // experts_gate_up: inner = silu(gate x) × up x of each slot, x = RMSNorm(h).
-// A simdgroup makes two values from one tile; the grid is [tiles / 8, slots],
-// and threadgroups beyond a slot's tiles return.
+// A simdgroup makes two values from each of args.each tiles; the grid is
+// [tiles / (8 × each), slots], and threadgroups beyond a slot's tiles return.
 //
 //   x  [hidden], threadgroup memory
 [[max_total_threads_per_threadgroup(256)]] kernel void experts_gate_up(
@@ -33,7 +33,7 @@
   const uint slot = group.y;
   const bool shared = slot == args.chosen;
   const uint tiles = (shared ? args.shared_dim : args.expert_dim) / 2;
-  if (group.x * sgs >= tiles) return;
+  if (group.x * sgs * args.each >= tiles) return;
 
   float sum = 0.0f;
   for (uint i = index; i < args.hidden; i += sgs * 32) sum += float(h[i]) * float(h[i]);
@@ -50,18 +50,20 @@
   for (uint i = index; i < args.hidden; i += sgs * 32) x[i] = bfloat(rounded(float(h[i]) * scale) * float(norm[i]));
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
-  const uint tile = group.x * sgs + sg;
-  if (tile >= tiles) return;
   device const uchar* matrix = shared_gate_up;
   if (!shared) matrix = gate_up + ulong(chosen_expert) * tiles * tile_bytes<4>(args.hidden);
-  float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-  multiply_tile<4>(values, matrix + tile * tile_bytes<4>(args.hidden), x, args.hidden, lane);
+  const uint first = (group.x * sgs + sg) * args.each;
+  for (uint tile = first; tile < min(first + args.each, tiles); tile++) {
+    float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
+    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(args.hidden), x, args.hidden, lane);
 #pragma clang loop unroll(full)
-  for (uint r = 0; r < TILE; r++) values[r] = rounded(simd_sum(values[r]));
-  if (lane != 0) return;
-  device bfloat* out = inner + slot * args.expert_dim + tile * 2;
-  out[0] = bfloat(silu(values[0]) * values[1]);
-  out[1] = bfloat(silu(values[2]) * values[3]);
+    for (uint r = 0; r < TILE; r++) values[r] = rounded(simd_sum(values[r]));
+    device bfloat* out = inner + slot * args.expert_dim + tile * 2;
+    if (lane == 0) {
+      out[0] = bfloat(silu(values[0]) * values[1]);
+      out[1] = bfloat(silu(values[2]) * values[3]);
+    }
+  }
 }
 
 constant constexpr uint DOWN_TILES = 2;  // tiles of a threadgroup of experts_down

@@ -3,8 +3,9 @@
 //   y = W RMSNorm(h)   project_normed
 //   h = h + W x        project_add
 //
-// A simdgroup makes one tile of four outputs, a threadgroup eight tiles.
-// Columns are a multiple of 64, outputs padded to whole tiles.
+// A simdgroup makes args.each tiles of four outputs: with few, each threadgroup's
+// own reading of h and norm would cost a tenth of what the matrix does. Columns
+// are a multiple of 64, outputs padded to whole tiles.
 #include "quantised.h"
 
 // Brings a row's RMSNorm to threadgroup memory. It ends with a barrier.
@@ -39,14 +40,15 @@ template <int BITS, typename T>
     uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float part[32];
   normalise(x, h, norm, args.columns, args.eps, part, index, threads, sg, sgs, lane);
-  const uint tile = group * sgs + sg;
-  if (tile >= args.tiles) return;
-  float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-  multiply_tile<BITS>(sum, matrix + tile * tile_bytes<BITS>(args.columns), x, args.columns, lane);
+  const uint first = (group * sgs + sg) * args.each;
+  for (uint tile = first; tile < min(first + args.each, args.tiles); tile++) {
+    float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
+    multiply_tile<BITS>(sum, matrix + tile * tile_bytes<BITS>(args.columns), x, args.columns, lane);
 #pragma clang loop unroll(full)
-  for (uint r = 0; r < TILE; r++) {
-    const float all = simd_sum(sum[r]);
-    if (lane == 0) y[tile * TILE + r] = T(all);
+    for (uint r = 0; r < TILE; r++) {
+      const float all = simd_sum(sum[r]);
+      if (lane == 0) y[tile * TILE + r] = T(all);
+    }
   }
 }
 
@@ -71,15 +73,16 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
     uint sg [[simdgroup_index_in_threadgroup]],
     uint sgs [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  const uint tile = group * sgs + sg;
-  if (tile >= args.tiles) return;
-  float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-  multiply_tile<4>(sum, matrix + tile * tile_bytes<4>(args.columns), x, args.columns, lane);
+  const uint first = (group * sgs + sg) * args.each;
+  for (uint tile = first; tile < min(first + args.each, args.tiles); tile++) {
+    float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
+    multiply_tile<4>(sum, matrix + tile * tile_bytes<4>(args.columns), x, args.columns, lane);
 #pragma clang loop unroll(full)
-  for (uint r = 0; r < TILE; r++) {
-    const float all = simd_sum(sum[r]);
-    const uint at = tile * TILE + r;
-    if (lane == 0) h[at] = bfloat(float(h[at]) + rounded(all));
+    for (uint r = 0; r < TILE; r++) {
+      const float all = simd_sum(sum[r]);
+      const uint at = tile * TILE + r;
+      if (lane == 0) h[at] = bfloat(float(h[at]) + rounded(all));
+    }
   }
 }
 
@@ -106,9 +109,10 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
   threadgroup float part[32];
   threadgroup uint2 best[32];
   normalise(x, h, norm, args.columns, args.eps, part, index, threads, sg, sgs, lane);
-  const uint first = (group * sgs + sg) * TILE;
   uint2 mine = uint2(0u, 0u);
-  if (first < args.vocab) {
+  for (uint i = 0; i < args.each; i++) {
+    const uint first = ((group * sgs + sg) * args.each + i) * TILE;
+    if (first >= args.vocab) break;
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
     multiply_tile<4>(sum, matrix + (first / TILE) * tile_bytes<4>(args.columns), x, args.columns, lane);
 #pragma clang loop unroll(full)

@@ -15,7 +15,7 @@ func built(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join("..", "..", "build", "emulator", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no %s: run scripts/emulator --sanitizers first", name)
+		t.Skipf("no %s: run scripts/emulator --tests first", name)
 	}
 	return path
 }
@@ -220,5 +220,40 @@ func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.so")
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "scripts/emulator builds") {
 		t.Errorf("error %v, want one that says how to build the library", err)
+	}
+}
+
+// TestTraffic counts the bytes of a kernel that reads its input once and of one
+// that reads it twice.
+func TestTraffic(t *testing.T) {
+	m, err := OpenTraced(built(t, "libcalla-traced.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		kernel string
+		want   Traffic // of the input
+	}{
+		{"copy", Traffic{Loaded: 256, Loads: 256}},
+		{"bad_double_read", Traffic{Loaded: 256, Loads: 512}},
+	} {
+		t.Run(tt.kernel, func(t *testing.T) {
+			x, _ := m.Alloc(256)
+			y, _ := m.Alloc(256)
+			m.Watch(x)
+			m.Watch(y)
+			defer m.Forget()
+			err := m.Run([]Launch{{Kernel: tt.kernel, Groups: [3]uint32{1, 1, 1}, Threads: [3]uint32{64, 1, 1},
+				Bound: []Bound{{Slot: 0, Buffer: x}, {Slot: 1, Buffer: y}}}}, Schedule{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.Traffic(x); got != tt.want {
+				t.Errorf("input: %+v, want %+v", got, tt.want)
+			}
+			if got, want := m.Traffic(y), (Traffic{Stored: 256, Stores: 256}); got != want {
+				t.Errorf("output: %+v, want %+v", got, want)
+			}
+		})
 	}
 }

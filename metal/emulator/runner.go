@@ -33,7 +33,7 @@ type process struct {
 func Start(path string) (*Runner, error) {
 	out, err := exec.Command(path, "--kernels").Output()
 	if err != nil {
-		return nil, fmt.Errorf("emulator: start runner: %w; scripts/emulator --sanitizers builds it", err)
+		return nil, fmt.Errorf("emulator: start runner: %w; scripts/emulator --tests builds it", err)
 	}
 	r := &Runner{path: path, kernels: map[string]bool{}}
 	for _, name := range strings.Fields(string(out)) {

@@ -537,6 +537,7 @@ void run_threadgroups(const msl_launch* L, const KernelInfo* k, msl_run* run, st
     if (run->order == 1) i = n - 1 - i;
     g->rng = (uint64_t(run->order) << 32) ^ (i * 0x9E3779B97F4A7C15ull) ^ 0x1234567;
     group_run({uint32_t(i % gx), uint32_t(i / gx % gy), uint32_t(i / (gx * gy))});
+    if (msl::host::end_threadgroup) msl::host::end_threadgroup();
     if (g->failed) break;
   }
 #if defined(MSL_TSAN)

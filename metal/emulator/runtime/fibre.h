@@ -20,4 +20,8 @@ void run_threadgroups(const msl_launch* launch, const KernelInfo* kernel, msl_ru
 
 bool failed();
 
+// end_threadgroup is called behind each threadgroup where a build traces loads
+// and stores (trace.cpp).
+__attribute__((weak)) void end_threadgroup();
+
 }  // namespace msl::host

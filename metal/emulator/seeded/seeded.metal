@@ -78,3 +78,9 @@ kernel void bad_unwritten(device float* y [[buffer(0)]], uint tid [[thread_index
 kernel void copy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
   y[tid] = x[tid];
 }
+// Reads its input twice.
+kernel void bad_double_read(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
+  const float first = x[tid];
+  threadgroup_barrier(mem_flags::mem_device);
+  y[tid] = first + x[tid];
+}
