@@ -111,8 +111,8 @@ type app struct {
 	log      *slog.Logger
 	choices  choices
 
-	messages chan menu.Msg
-	done     chan struct{} // closed when loop is over
+	messages chan func() menu.Msg // called by loop, so that what is read is the newest
+	done     chan struct{}        // closed when loop is over
 
 	prefs   preferences
 	files   files
@@ -120,7 +120,7 @@ type app struct {
 }
 
 func newApp(over prefs.Values, manifest string) (*app, error) {
-	a := &app{messages: make(chan menu.Msg, 256), done: make(chan struct{}), desktop: desktop.New()}
+	a := &app{messages: make(chan func() menu.Msg, 256), done: make(chan struct{}), desktop: desktop.New()}
 	var err error
 	if a.folders, err = findFolders(); err != nil {
 		return nil, err
@@ -180,9 +180,8 @@ func (a *app) begin(ctx context.Context, t *tray.Tray) {
 		About: a.about, Files: menu.Checking, Engine: menu.Off,
 	}
 	s.Host.Memory = a.choices.memory()
-	read := a.readPreferences()
-	s.Settings, s.Choices, s.Mistakes = read.Settings, read.Choices, read.Mistakes
-	s.Login = a.readLogin()
+	s, _ = menu.Update(s, a.readPreferences())
+	s, _ = menu.Update(s, a.readLogin())
 	go a.loop(s, t.Show)
 	go a.pass(t.Clicks())
 	go a.watch()
@@ -190,8 +189,12 @@ func (a *app) begin(ctx context.Context, t *tray.Tray) {
 	context.AfterFunc(ctx, func() { a.send(menu.Quit{}) })
 }
 
-// send hands the loop a message, from any goroutine.
-func (a *app) send(m menu.Msg) {
+// send hands the loop a message, from any goroutine but the loop's own.
+func (a *app) send(m menu.Msg) { a.sendLate(func() menu.Msg { return m }) }
+
+// sendLate hands the loop a message that is made when its turn has come. What
+// reads files that the loop writes comes by this way.
+func (a *app) sendLate(m func() menu.Msg) {
 	select {
 	case a.messages <- m:
 	case <-a.done:
@@ -218,7 +221,7 @@ func (a *app) watch() {
 		select {
 		case <-tick.C:
 			if a.prefs.changed() {
-				a.send(a.readPreferences())
+				a.sendLate(a.readPreferences)
 				if !a.files.busy() {
 					a.tellFiles() // in another folder, perhaps
 				}
@@ -249,7 +252,7 @@ func (a *app) loop(s menu.State, show func([]menu.Item)) {
 			show(menu.View(s))
 		case m := <-a.messages:
 			var effects []menu.Effect
-			s, effects = menu.Update(s, m)
+			s, effects = menu.Update(s, m())
 			for _, e := range effects {
 				if _, ok := e.(menu.Exit); ok {
 					return

@@ -26,7 +26,7 @@ func (a *app) perform(e menu.Effect) {
 		a.setPreference(e.Key, e.Value)
 	case menu.SetLogin:
 		a.try("launch at login", a.login.Set(e.On))
-		go a.send(menu.LoginRead{Login: a.readLogin()})
+		go a.sendLate(a.readLogin)
 	case menu.SetKey:
 		a.setKey(e.On)
 	case menu.MakeKey:
@@ -90,10 +90,10 @@ func (a *app) keepAwake(on bool) {
 	a.release = release
 }
 
-func (a *app) readLogin() menu.Login {
+func (a *app) readLogin() menu.Msg {
 	on, refused, err := a.login.State()
 	if err != nil {
 		refused = err.Error()
 	}
-	return menu.Login{On: on, Refused: refused}
+	return menu.LoginRead{Login: menu.Login{On: on, Refused: refused}}
 }

@@ -70,7 +70,7 @@ func (f *files) start(a *app, job func(context.Context) error) {
 // tell says how the files are. What the model can do may be known only now, and
 // is said before, since an engine may be started on the word.
 func (a *app) tell(found menu.FilesFound) {
-	a.send(a.readPreferences())
+	a.sendLate(a.readPreferences)
 	a.send(found)
 }
 
@@ -132,12 +132,30 @@ func (a *app) locate(dir string) (string, error) {
 }
 
 func (a *app) options() download.Options {
+	var last menu.Progress
 	return download.Options{
 		Manifest: a.manifest, Store: a.store, Folder: a.files.folder(), UserAgent: "calla/" + version,
 		Progress: func(e download.Event) {
-			a.send(menu.JobProgress{Progress: menu.Progress{Done: e.Done, Total: e.Total, Rate: e.Rate, Left: e.Left}})
+			p := menu.Progress{Done: e.Done, Total: e.Total, Rate: e.Rate, Left: e.Left, Note: e.Note}
+			if e.Stage == download.StageAsk {
+				p.Total, p.Note = a.manifest.Bytes(), orElse(e.Note, "asking the server")
+			}
+			if p.Note == "" && p.Done == last.Done {
+				p.Note = last.Note // of a wait that goes on
+			}
+			if p != last {
+				last = p
+				a.send(menu.JobProgress{Progress: p})
+			}
 		},
 	}
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 func (a *app) pull(ctx context.Context) error {
@@ -160,11 +178,13 @@ func (a *app) pull(ctx context.Context) error {
 type damage struct{ download.Report }
 
 func (d damage) Error() string {
-	if n := len(d.Damaged); n > 0 {
-		return fmt.Sprintf("%s is wrong in %d places", d.Name, n)
-	}
-	if d.State == download.Missing {
+	switch n := len(d.Damaged); {
+	case d.State == download.Missing:
 		return d.Name + " is missing"
+	case n == 1:
+		return d.Name + " is wrong in one place"
+	case n > 1:
+		return fmt.Sprintf("%s is wrong in %d places", d.Name, n)
 	}
 	return d.Name + ": " + d.Reason
 }

@@ -24,7 +24,7 @@ func (a *app) setKey(on bool) {
 	}
 	if _, err := os.Stat(a.keyPath()); errors.Is(err, fs.ErrNotExist) {
 		if !a.try("make a key", writeKey(a.keyPath())) {
-			go a.send(a.readPreferences())
+			go a.sendLate(a.readPreferences)
 			return
 		}
 	}
@@ -39,7 +39,7 @@ func (a *app) makeKey() {
 		a.setPreference("key-file", a.keyPath())
 		return
 	}
-	go a.send(a.readPreferences())
+	go a.sendLate(a.readPreferences)
 }
 
 // writeKey puts a new key into a file that its owner alone can read, all of it

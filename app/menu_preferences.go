@@ -63,7 +63,7 @@ func stampOf(path string) string {
 }
 
 // readPreferences reads the file for the menu.
-func (a *app) readPreferences() menu.PreferencesRead {
+func (a *app) readPreferences() menu.Msg {
 	values, mistakes, err := a.prefs.load()
 	out := menu.PreferencesRead{}
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *app) setPreference(key, value string) {
 	} else {
 		a.try("save the preferences", prefs.Store(a.prefs.path, key, value))
 	}
-	go a.send(a.readPreferences())
+	go a.sendLate(a.readPreferences)
 }
 
 // openPreferences makes the file first, where there is none.

@@ -148,6 +148,7 @@ type Progress struct {
 	Done, Total int64         // bytes
 	Rate        float64       // bytes a second, 0 where unknown
 	Left        time.Duration // 0 where unknown
+	Note        string        // why there is a wait
 }
 
 // Status is one reading of the engine's status.

@@ -299,7 +299,7 @@ var messages = []Msg{
 	SetMaxSeq{8192}, SetMaxSeq{131072}, SetEntries{4}, SetIdle{0}, ToggleStart{}, ToggleLogin{}, ToggleKey{}, NewKey{},
 	CopyKey{}, CopyAddress{}, EditPreference{}, ShowLog{},
 	FilesFound{Files: Absent}, FilesFound{Files: Partial, Reason: "x"}, FilesFound{Files: Whole, Removable: true},
-	FilesFound{Files: Damaged, Reason: "x", Removable: true}, JobProgress{Progress{1, 2, 3, 4}},
+	FilesFound{Files: Damaged, Reason: "x", Removable: true}, JobProgress{Progress{1, 2, 3, 4, "x"}},
 	Listening{"http://127.0.0.1:1"}, Observed{Status{State: Loading}}, Observed{Status{State: Ready}}, Observed{Status{State: Busy}},
 	Observed{Status{State: Unloaded}}, Observed{Status{State: Stuck}}, Observed{Status{State: Failed, Reason: "x"}},
 	Crashed{Reason: "x", Try: 1, Of: 4}, Relaunched{}, Ended{}, Ended{Cause: Crash, Reason: "x"}, Ended{Cause: Port, Reason: "x"},

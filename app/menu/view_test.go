@@ -46,10 +46,13 @@ var situations = []struct {
 	{"no model", func(s *State) { s.Files = Absent }},
 	{"part of the model", func(s *State) { s.Files, s.FilesReason = Partial, "7.6 GB of 20.4 GB have arrived" }},
 	{"downloading", func(s *State) {
-		s.Files, s.Job = Downloading, Progress{7_600_000_000, 20_400_000_000, 85e6, 150 * time.Second}
+		s.Files, s.Job = Downloading, Progress{7_600_000_000, 20_400_000_000, 85e6, 150 * time.Second, ""}
+	}},
+	{"a server that does not answer", func(s *State) {
+		s.Files, s.Job = Downloading, Progress{Done: 7_600_000_000, Total: 20_400_000_000, Note: "no answer; trying again in 8 s"}
 	}},
 	{"verifying", func(s *State) {
-		s.Files, s.Job = Verifying, Progress{3_500_000_000, 20_400_000_000, 2e9, 8 * time.Second}
+		s.Files, s.Job = Verifying, Progress{3_500_000_000, 20_400_000_000, 2e9, 8 * time.Second, ""}
 	}},
 	{"removing", func(s *State) { s.Files = Removing }},
 	{"damaged", func(s *State) {
@@ -113,7 +116,7 @@ var situations = []struct {
 		s.Settings.Demo = true
 		running(Ready)(s)
 		s.Status.MemoryUsed, s.Status.MemoryNeeded = 9<<20, 58<<20
-		s.Files, s.Job = Downloading, Progress{7_600_000_000, 20_400_000_000, 85e6, 150 * time.Second}
+		s.Files, s.Job = Downloading, Progress{7_600_000_000, 20_400_000_000, 85e6, 150 * time.Second, ""}
 	}},
 	{"own values, a key and mistakes", func(s *State) {
 		s.Settings.MaxSeq, s.Settings.CacheEntries, s.Settings.IdleUnload, s.Settings.Key = 50000, 3, 10*time.Minute, true

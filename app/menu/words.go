@@ -168,6 +168,9 @@ func jobLine(p Progress) string {
 	if p.Left > 0 {
 		parts = append(parts, span(p.Left)+" left")
 	}
+	if p.Note != "" {
+		parts = append(parts, p.Note)
+	}
 	return strings.Join(parts, " · ")
 }
 
