@@ -104,10 +104,17 @@ func (s *server) ended(r *http.Request, rec *record, took time.Duration) {
 	s.log(r, rec, took)
 }
 
+// polled are the routes that monitors ask for every second. Answers to them say
+// nothing that a log should keep for months.
+var polled = map[string]bool{"/health": true, "/health/ready": true, "/health/live": true, "/metrics": true, "/v1/status": true}
+
 func (s *server) log(r *http.Request, rec *record, took time.Duration) {
 	level := slog.LevelInfo
-	if rec.status >= 500 {
+	switch {
+	case rec.status >= 500:
 		level = slog.LevelError
+	case rec.status < 400 && polled[rec.route]:
+		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
 		slog.String("id", rec.id),
