@@ -108,6 +108,8 @@ func startChromium(path, profile string) (context.Context, func(), error) {
 		chromedp.Flag("disable-extensions", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("no-proxy-server", true),
+		// A machine with a mouse, which headless Chromium says it has not.
+		chromedp.Flag("blink-settings", "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"),
 		chromedp.Flag("lang", "en"),
 		chromedp.WindowSize(1280, 860))
 	ctx, cancel := chromedp.NewContext(alloc)

@@ -85,7 +85,7 @@ func TestAccessibility(t *testing.T) {
 			p.plays(streams(everything))
 			b := open(t, p.url, "/")
 			b.expect("400")
-			b.run(media("prefers-color-scheme", look.scheme), chromedp.EmulateViewport(look.width, 860))
+			b.run(media("prefers-color-scheme", look.scheme), sized(look.width, 860, 1))
 			js[any](b, string(axe)+"; null")
 			for _, v := range views {
 				v.show(b)
@@ -198,7 +198,7 @@ func TestNarrow(t *testing.T) {
 	p := newProxy(t, served.url)
 	p.plays(streams(everything))
 	b := open(t, p.url, "/")
-	b.run(chromedp.EmulateViewport(320, 640))
+	b.run(sized(320, 640, 1))
 	b.ask("A-message-of-one-very-long-word-" + strings.Repeat("long", 60))
 	b.answered()
 	if got := js[int](b, `document.documentElement.scrollWidth`); got > 320 {
@@ -259,8 +259,9 @@ func TestScreenReader(t *testing.T) {
 func TestNothingLost(t *testing.T) {
 	b := open(t, served.url, "/")
 	b.typing("a thought of")
-	js[bool](b, `(() => { const box = document.querySelector('#composer-text'); box.value += ' my own'; box.dispatchEvent(new Event('input')); location.reload(); return true; })()`)
-	b.wait(`document.querySelector('#composer-text')?.value === 'a thought of my own'`)
+	js[bool](b, `(() => { const box = document.querySelector('#composer-text'); box.value += ' my own'; box.dispatchEvent(new Event('input')); window.before = true; location.reload(); return true; })()`)
+	b.wait(`!window.before && document.querySelector('#composer-text')?.value === 'a thought of my own'`)
+	b.ready()
 
 	// Where there is no room for writing at once, it is written a moment later.
 	js[bool](b, `(() => {

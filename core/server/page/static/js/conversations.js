@@ -211,7 +211,9 @@ export class Conversations extends EventTarget {
     this.list = this.list.filter((c) => c !== conversation);
     localStorage.removeItem(`calla.draft.${conversation.id}`);
     this.#tell('list');
-    if (await store.deleteConversation(conversation.id)) channel.postMessage('changed');
+    const removed = await store.deleteConversation(conversation.id);
+    if (this.current === conversation) await this.open(null);
+    if (removed) channel.postMessage('changed');
   }
 
   // keep writes messages and their conversation down and tells other tabs.

@@ -15,6 +15,7 @@ export function bytes(n) {
 }
 
 export function seconds(s) {
+  if (s < 1) return `${Math.round(s * 1000)} ms`;
   if (s < 60) return `${tenth.format(s)} s`;
   const minutes = Math.floor(s / 60);
   if (minutes < 60) return `${minutes} min`;

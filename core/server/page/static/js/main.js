@@ -38,7 +38,7 @@ async function route() {
   const status = place === 'status';
   byId('chat').hidden = status;
   byId('status').hidden = !status;
-  byId('engine-link').toggleAttribute('aria-current', status);
+  sidebar.at(status);
   if (status) {
     statusView.draw();
     feed.now();

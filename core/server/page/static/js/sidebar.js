@@ -21,6 +21,14 @@ export class Sidebar {
     });
   }
 
+  /** at says whether the status is shown, and no conversation. */
+  at(status) {
+    this.status = status;
+    if (status) byId('engine-link').setAttribute('aria-current', 'page');
+    else byId('engine-link').removeAttribute('aria-current');
+    this.#list();
+  }
+
   get open() { return document.body.classList.contains('with-sidebar'); }
 
   /** toggle opens or closes the list where the window is too narrow to have it beside the chat. */
@@ -34,7 +42,7 @@ export class Sidebar {
     const { list, current } = this.conversations;
     const focused = document.activeElement?.closest('#conversations a')?.getAttribute('href');
     byId('no-conversations').hidden = list.length > 0;
-    byId('conversations').replaceChildren(...list.map((c) => this.#item(c, c.id === current?.id)));
+    byId('conversations').replaceChildren(...list.map((c) => this.#item(c, !this.status && c.id === current?.id)));
     if (focused) byId('conversations').querySelector(`a[href="${focused}"]`)?.focus();
   }
 
@@ -49,9 +57,8 @@ export class Sidebar {
 
   async #remove(conversation, title) {
     if (!await confirm(`Delete “${title}”?`, 'Its messages are removed from this browser. They can’t be brought back.', 'Delete')) return;
-    const open = conversation.id === this.conversations.current?.id;
     await this.conversations.remove(conversation);
-    if (open) location.hash = '#/';
+    if (location.hash.endsWith(conversation.id)) location.hash = '#/';
     byId('new-chat').focus();
   }
 
