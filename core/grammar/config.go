@@ -52,6 +52,7 @@ type Automaton struct {
 	steps   map[stepKey]*config
 	lastID  int32
 	words   int // of kept masks, about
+	sum     int // of the threads of configs
 
 	// scratch
 	seen    map[thread]struct{}
@@ -72,14 +73,15 @@ type stepKey struct {
 	symbol int32 // a byte, or 256 and a control
 }
 
-// maxConfigs bounds what an automaton keeps.
+// Bounds of what an automaton keeps.
 const (
-	maxConfigs    = 1 << 15
-	maxSteps      = 1 << 19
-	maxMaskWords  = 1 << 21 // 16 MiB
-	firstControl  = 256
-	threadKeySize = 16
+	maxSteps     = 1 << 18
+	maxThreadSum = 1 << 18 // of all configs; 8 MiB
+	maxMaskWords = 1 << 20 // 8 MiB
 )
+
+// firstControl is the symbol of control 0; those below are bytes.
+const firstControl = 256
 
 // Bind returns the automaton of a grammar.
 func (v *Vocabulary) Bind(g *Grammar) (*Automaton, error) {
@@ -100,7 +102,7 @@ func (a *Automaton) Vocabulary() *Vocabulary { return a.vocabulary }
 // forget drops what is kept. Configs in use go on to be valid.
 func (a *Automaton) forget() {
 	a.configs, a.frames, a.steps = map[string]*config{}, map[frameKey]*frame{}, map[stepKey]*config{}
-	a.words = 0
+	a.words, a.sum = 0, 0
 }
 
 // begin starts to collect the threads of a config.
@@ -130,9 +132,13 @@ func (a *Automaton) settle() (*config, error) {
 	}
 	c, ok := a.configs[string(a.key)]
 	if !ok {
+		if len(a.steps) > maxSteps || a.sum > maxThreadSum || a.words > maxMaskWords {
+			a.forget()
+		}
 		a.lastID++
 		c = &config{id: a.lastID, threads: slices.Clone(a.threads), ended: a.ended}
 		a.configs[string(a.key)] = c
+		a.sum += 1 + len(c.threads)
 	}
 	return c, nil
 }

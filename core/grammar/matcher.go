@@ -19,9 +19,6 @@ func (m *Matcher) Next(token int32) error {
 	v := a.vocabulary
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(a.configs) > maxConfigs || len(a.steps) > maxSteps || a.words > maxMaskWords {
-		a.forget()
-	}
 	next := m.at
 	var err error
 	if c, ok := v.controls[token]; ok {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // MaxDepth bounds the calls of rules within each other.
@@ -56,9 +57,9 @@ type Builder struct {
 	code    []instruction
 	rules   []State // where each begins
 	lexemes []*Lexeme
-	// literals are the states that read one byte: literals with the same ending
+	// bytes are the states that read one byte: literals with the same ending
 	// share it.
-	literals map[literalKey]State
+	bytes map[literalKey]State
 }
 
 type literalKey struct {
@@ -68,7 +69,7 @@ type literalKey struct {
 
 // NewBuilder returns a builder that has nothing but Return.
 func NewBuilder() *Builder {
-	return &Builder{code: []instruction{{op: opReturn}}, literals: map[literalKey]State{}}
+	return &Builder{code: []instruction{{op: opReturn}}, bytes: map[literalKey]State{}}
 }
 
 func (b *Builder) add(i instruction) State {
@@ -81,15 +82,50 @@ func (b *Builder) add(i instruction) State {
 // Literal reads a text.
 func (b *Builder) Literal(text string, out State) State {
 	for i := len(text) - 1; i >= 0; i-- {
-		k := literalKey{text[i], out}
-		at, ok := b.literals[k]
-		if !ok {
-			at = b.add(instruction{op: opBytes, lo: text[i], hi: text[i], out: out})
-			b.literals[k] = at
-		}
-		out = at
+		out = b.byte(text[i], out)
 	}
 	return out
+}
+
+func (b *Builder) byte(c byte, out State) State {
+	k := literalKey{c, out}
+	at, ok := b.bytes[k]
+	if !ok {
+		at = b.add(instruction{op: opBytes, lo: c, hi: c, out: out})
+		b.bytes[k] = at
+	}
+	return at
+}
+
+// Literals reads any of some texts. Those that begin alike are one way to read,
+// however many they are.
+func (b *Builder) Literals(texts []string, out State) State {
+	texts = slices.Clone(texts)
+	slices.Sort(texts)
+	return b.literals(slices.Compact(texts), 0, out)
+}
+
+// literals reads what sorted texts have from byte n on.
+func (b *Builder) literals(texts []string, n int, out State) State {
+	var all []State
+	for len(texts) > 0 {
+		if len(texts[0]) == n {
+			all = append(all, out)
+			texts = texts[1:]
+			continue
+		}
+		same := 1
+		for same < len(texts) && texts[same][n] == texts[0][n] {
+			same++
+		}
+		if same == 1 {
+			all = append(all, b.Literal(texts[0][n:], out))
+		} else {
+			all = append(all, b.byte(texts[0][n], b.literals(texts[:same], n+1, out)))
+		}
+		texts = texts[same:]
+	}
+	return b.Choice(all...)
 }
 
 // Choice reads any of several.

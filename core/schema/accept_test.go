@@ -137,6 +137,7 @@ func TestAnswers(t *testing.T) {
 		{"a reference with escapes", `{"$ref":"#/$defs/a~1b%25","$defs":{"a/b%":{"type":"null"}}}`, []string{`null`}, []string{`1`}},
 		{"alternatives that begin alike", `{"anyOf":[{"type":"object","properties":{"t":{"const":"a"},"x":{"type":"integer"}},"required":["t","x"],"additionalProperties":false},{"type":"object","properties":{"t":{"const":"ab"},"y":{"type":"null"}},"required":["t","y"],"additionalProperties":false}]}`,
 			[]string{`{"t":"a","x":1}`, `{"t":"ab","y":null}`}, []string{`{"t":"a","y":null}`, `{"t":"ab","x":1}`}},
+		{"many constants", `{"enum":[` + strings.Repeat(`"a",`, 3000) + `"aa","ab",1,12]}`, []string{`"a"`, `"ab"`, `12`}, []string{`"b"`, `"`, `2`}},
 		{"descriptions", `{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"T","description":"d","default":1,"examples":[2],"type":"integer","uniqueItems":false}`, []string{`1`}, []string{`"a"`}},
 		{"an older draft", `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"type":"null"}},"type":"array","items":{"$ref":"#/definitions/a"}}`, []string{`[null]`}, []string{`[1]`}},
 	} {
@@ -181,6 +182,9 @@ func TestRefusedSchemas(t *testing.T) {
 		{"a list of anyOf beside others", `{"type":"object","anyOf":[{}]}`, "type: beside anyOf"},
 		{"beside $ref", `{"$ref":"#/$defs/a","minLength":1,"$defs":{"a":{}}}`, "minLength: beside $ref"},
 		{"oneOf that overlaps", `{"oneOf":[{"type":"integer"},{"type":"number"}]}`, "oneOf: "},
+		{"oneOf of many", `{"oneOf":[` + long(300, `{"const":"%d"}`) + `]}`, "oneOf: it has 300 alternatives"},
+		{"many optional members", `{"type":"object","properties":{` + long(2000, `"p%d":{}`) + `},"additionalProperties":false}`, "properties: more than 1500 in a row"},
+		{"a name within", `{"properties":{"a":{"$id":"b"}}}`, "properties.a.$id: only the whole schema"},
 		{"allOf", `{"allOf":[{},{}]}`, "allOf: only"},
 		{"elsewhere", `{"$ref":"https://example.org/x"}`, "refers to another document"},
 		{"nowhere", `{"$ref":"#/$defs/x"}`, "leads nowhere"},

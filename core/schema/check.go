@@ -57,13 +57,10 @@ type nothing struct{}
 
 func (nothing) Load(string) (any, error) { return nil, errors.New("schema: nothing is fetched") }
 
-// fits reports whether a value fits the part of the schema at p.
-func (c *checker) fits(p *path, v *value) (bool, error) {
+// fits returns what tells whether a value fits the part of the schema at p.
+func (c *checker) fits(p *path) (func(*value) bool, error) {
 	s, err := c.compiler.Compile(document + "#" + p.pointer())
-	if err != nil {
-		return false, err
-	}
-	return s.Validate(v.plain()) == nil, nil
+	return func(v *value) bool { return s.Validate(v.plain()) == nil }, err
 }
 
 // patternWork bounds a pattern that only a constant is held against.

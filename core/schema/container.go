@@ -6,6 +6,10 @@ import (
 	"calla/core/grammar"
 )
 
+// maxOptional bounds the optional members in a row: each is a way in which the
+// text may go on.
+const maxOptional = 1500
+
 // array writes the rule of a node's arrays.
 func (w *writer) array(n *node) grammar.State {
 	a := &n.items
@@ -55,7 +59,15 @@ func (w *writer) object(n *node) grammar.State {
 	first := w.Choice(other, end) // of what is left, nothing having come
 	next := other                 // of what is left, after a comma
 	mayEnd := true                // nothing of what is left is required
+	optional := 0                 // in a row
 	for _, p := range slices.Backward(o.list) {
+		if optional++; p.required {
+			optional = 0
+		}
+		if optional > maxOptional {
+			w.fail(n.at.to("properties").fault("more than %d in a row that are not required are not supported", maxOptional))
+			return w.nothing()
+		}
 		member := w.member(p, after)
 		if p.required {
 			mayEnd, first, next = false, member, member
@@ -77,7 +89,7 @@ func (w *writer) member(p property, out grammar.State) grammar.State {
 // other writes a member that is not declared.
 func (w *writer) other(n *node, out grammar.State) grammar.State {
 	o := &n.members
-	if o.extra == nil {
+	if o.extra == nil || o.extra.fitsNothing() {
 		return w.nothing()
 	}
 	value := w.Literal(":", w.space(w.value(o.extra, out)))

@@ -61,6 +61,9 @@ func harmless(name string, v *value) bool {
 // known refuses keywords that are not held to.
 func known(at *path, v *value) *Error {
 	for _, m := range v.members {
+		if at != nil && (m.name == "$id" || m.name == "$schema") {
+			return at.to(m.name).fault("only the whole schema may have it")
+		}
 		if keywords[m.name] == unknown && !harmless(m.name, m.value) {
 			return at.to(m.name).fault("this keyword is not supported")
 		}

@@ -44,6 +44,11 @@ type property struct {
 	node     *node
 }
 
+// fitsNothing reports whether a node plainly admits nothing.
+func (n *node) fitsNothing() bool {
+	return n.refers == nil && n.any == nil && n.kinds == 0 && len(n.constants) == 0
+}
+
 // each calls f with all nodes that n stands for, those within alternatives
 // too, each once.
 func (n *node) each(f func(*node)) {

@@ -15,6 +15,9 @@ import (
 const (
 	maxNodes     = 20_000
 	maxConstants = 10_000
+	// maxExclusive bounds the alternatives of oneOf, each of which is held
+	// against each other.
+	maxExclusive = 256
 	// maxCount bounds minItems and maxItems: each item has its place in the
 	// grammar.
 	maxCount = 2_000
@@ -110,6 +113,9 @@ func (r *reader) combine(n *node, name string, v *value) *Error {
 	if name == "allOf" && len(v.items) > 1 {
 		return at.fault("only allOf of one schema is supported")
 	}
+	if name == "oneOf" && len(v.items) > maxExclusive {
+		return at.fault("it has %d alternatives, want at most %d, or anyOf", len(v.items), maxExclusive)
+	}
 	if name == "oneOf" {
 		r.exclusive = append(r.exclusive, n)
 	}
@@ -172,15 +178,15 @@ func (r *reader) constant(n *node, v *value) *Error {
 		return keywords[m.name] == holds && m.name != name && m.name != "type"
 	})
 	n.isConst = true
-	for _, c := range all {
-		fits := n.kinds&c.kinds() != 0
-		if others {
-			var err error
-			if fits, err = r.checker.fits(n.at, c); err != nil {
-				return n.at.fault("its constants can't be checked")
-			}
+	fits := func(c *value) bool { return n.kinds&c.kinds() != 0 }
+	if others {
+		var err error
+		if fits, err = r.checker.fits(n.at); err != nil {
+			return n.at.fault("its constants can't be checked")
 		}
-		if fits {
+	}
+	for _, c := range all {
+		if fits(c) {
 			n.constants = append(n.constants, c)
 		}
 	}

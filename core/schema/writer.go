@@ -91,9 +91,7 @@ func (w *writer) fresh(n *node, out grammar.State) grammar.State {
 			all = append(all, w.value(one, out))
 		}
 	case n.isConst:
-		for _, c := range n.constants {
-			all = append(all, w.constant(c, out))
-		}
+		all = w.constants(n.constants, out)
 	default:
 		all = w.byKind(n, out)
 	}
@@ -144,6 +142,22 @@ func (w *writer) containers(n *node) containers {
 		}
 	})
 	return r
+}
+
+// constants writes several values.
+func (w *writer) constants(list []*value, out grammar.State) (all []grammar.State) {
+	var texts []string
+	for _, c := range list {
+		switch c.kind {
+		case array, object:
+			all = append(all, w.constant(c, out))
+		case text:
+			texts = append(texts, w.quote(c.text))
+		default:
+			texts = append(texts, c.literal)
+		}
+	}
+	return append(all, w.Literals(texts, out))
 }
 
 // constant writes one value.

@@ -39,13 +39,21 @@ type matcher struct {
 // found is a place in the text from where on anything matches.
 const found = "found"
 
-// key is a set of instructions, as a text, or found.
-func key(set []uint32) string {
-	b := make([]byte, 0, 3*len(set))
+// The first state of a text is told apart from others with the same
+// instructions: there the text's beginning matches too.
+const (
+	atBegin = "^"
+	inside  = "."
+)
+
+// key is a set of instructions, as a text.
+func key(where string, set []uint32) string {
+	b := make([]byte, 0, 1+3*len(set))
+	b = append(b, where...)
 	for _, pc := range set {
 		b = append(b, byte(pc>>16), byte(pc>>8), byte(pc))
 	}
-	return "#" + string(b)
+	return string(b)
 }
 
 func instructions(key string) []uint32 {
@@ -62,7 +70,7 @@ func (m *matcher) chars() (*Chars, error) {
 		return nil, err
 	}
 	start, over := m.close([]uint32{uint32(m.prog.Start)}, syntax.EmptyBeginText)
-	first := key(start)
+	first := key(atBegin, start)
 	if over {
 		first = found
 	}
@@ -107,7 +115,7 @@ func (m *matcher) step(s string, r rune) string {
 	if over {
 		return found
 	}
-	return key(set)
+	return key(inside, set)
 }
 
 func isRune(op syntax.InstOp) bool {
