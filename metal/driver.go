@@ -10,6 +10,9 @@ type Driver interface {
 	Memory() (budget, total int64)
 	// MaxBuffer returns the most bytes of one buffer.
 	MaxBuffer() int64
+	// MatrixUnits reports whether prefill's products can run on matrix units,
+	// by the kernels of shaders/tensor_matmul.metal.
+	MatrixUnits() bool
 	// Prepare makes kernels ready to be dispatched. It fails where one does not
 	// exist or does not compile.
 	Prepare(kernels []string) error

@@ -13,6 +13,8 @@ import (
 type Emulated struct {
 	machine  emulator.Machine
 	schedule emulator.Schedule
+	// Units makes it a device with matrix units.
+	Units bool
 }
 
 var _ Driver = (*Emulated)(nil)
@@ -39,6 +41,9 @@ func (d *Emulated) Memory() (budget, total int64) { return 0, 0 }
 
 // MaxBuffer implements Driver: Metal's least on any supported Mac.
 func (d *Emulated) MaxBuffer() int64 { return 4 << 30 }
+
+// MatrixUnits implements Driver.
+func (d *Emulated) MatrixUnits() bool { return d.Units }
 
 // Prepare implements Driver.
 func (d *Emulated) Prepare(kernels []string) error {

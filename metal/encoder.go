@@ -1,9 +1,13 @@
 package metal
 
+import "slices"
+
 // Encoder turns operations into dispatches. Each has a method named after its
 // kernel; shapes and formulas stand at the kernel.
 type Encoder struct {
 	list List
+	// tensor says that prefill's products go to matrix units.
+	tensor bool
 	// free says that the next dispatch need not wait for those before it.
 	free bool
 }
@@ -17,6 +21,17 @@ func (e *Encoder) Reset() { e.list.Dispatches = e.list.Dispatches[:0] }
 // Beside says that the next dispatch reads nothing that dispatches since the
 // last barrier write, and writes nothing that they touch.
 func (e *Encoder) Beside() { e.free = true }
+
+// matrixUnits are the kernels that have a twin on matrix units, tensor_...
+var matrixUnits = []string{"matmul", "matmul_add", "matmul_swiglu", "expert_gate_up_rows", "expert_down_rows"}
+
+// product returns the kernel of that name for products on this device.
+func (e *Encoder) product(kernel string) string {
+	if e.tensor && slices.Contains(matrixUnits, kernel) {
+		return "tensor_" + kernel
+	}
+	return kernel
+}
 
 // launch is the size of a dispatch.
 type launch struct {

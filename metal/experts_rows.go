@@ -3,6 +3,8 @@ package metal
 const (
 	routeBlock = 64 // rows that one threadgroup counts and scatters
 	groupRows  = 16 // of a tile of an expert
+	// tensorOutputs is the outputs of such a tile on matrix units.
+	tensorOutputs = 128
 )
 
 // Routing is what prompt rows' choices become on the device.
@@ -32,10 +34,13 @@ func (e *Encoder) SortRows(s ExpertsShape, r Routing, rows int) {
 // ExpertRows makes the output of every row's every expert: y [rows × chosen,
 // hidden]. inner has room for [rows × chosen, expert dim].
 func (e *Encoder) ExpertRows(s ExpertsShape, x Experts, r Routing, in, inner, y Binding, rows int) {
-	tiles := s.mostTiles(rows)
-	e.dispatch("expert_gate_up_rows", launch{grid: grid(ceil(2*s.ExpertDim, matmulOutputs), tiles), threads: 128},
+	tiles, outputs := s.mostTiles(rows), matmulOutputs
+	if e.tensor {
+		outputs = tensorOutputs
+	}
+	e.dispatch(e.product("expert_gate_up_rows"), launch{grid: grid(ceil(2*s.ExpertDim, outputs), tiles), threads: 128},
 		groupedArgs{u32(s.Hidden), u32(2 * s.ExpertDim), u32(s.Chosen)}, r.Tiles, r.Entries, in, x.GateUp.At, inner)
-	e.dispatch("expert_down_rows", launch{grid: grid(ceil(s.Hidden, matmulOutputs), tiles), threads: 128},
+	e.dispatch(e.product("expert_down_rows"), launch{grid: grid(ceil(s.Hidden, outputs), tiles), threads: 128},
 		groupedArgs{u32(s.ExpertDim), u32(s.Hidden), 1}, r.Tiles, r.Entries, inner, x.Down.At, y)
 }
 

@@ -26,6 +26,7 @@ type paper struct{}
 func (paper) Name() string                       { return "paper" }
 func (paper) Memory() (budget, total int64)      { return 0, 0 }
 func (paper) MaxBuffer() int64                   { return 4 << 30 }
+func (paper) MatrixUnits() bool                  { return false }
 func (paper) Prepare([]string) error             { return nil }
 func (paper) Free(*Buffer)                       {}
 func (paper) Commit(l *List) (Completion, error) { return done{}, nil }

@@ -28,7 +28,10 @@ type pass struct {
 var _ backend.Pass = (*pass)(nil)
 
 func newPass(w *weights, s *State, c backend.Call, rows int) *pass {
-	return &pass{weights: w, state: s, phase: c.Phase, rows: rows, from: s.length}
+	return &pass{
+		weights: w, Encoder: Encoder{tensor: w.device.driver.MatrixUnits()},
+		state: s, phase: c.Phase, rows: rows, from: s.length,
+	}
 }
 
 // Embed implements backend.Pass.
