@@ -1,5 +1,7 @@
 // One answer on its way: what the stream says goes into its message.
 
+import { Fault } from './api.js';
+
 const keepEvery = 700; // ms
 
 export class Generation {
@@ -46,6 +48,7 @@ export class Generation {
       this.message.state = 'stopped';
       return;
     }
+    if (!(error instanceof Fault)) console.error(error); // a mistake of the page's own
     this.message.state = 'failed';
     this.message.fault = {
       code: error.code ?? 'unreadable', message: error.message, param: error.param, retryAfter: error.retryAfter,

@@ -40,12 +40,16 @@ export class Prose {
 function blocksOf(source) {
   const lines = source.split('\n');
   const blocks = [];
+  const found = {};
   let tokens = [];
-  for (const token of parser.parse(source, {})) {
+  const all = parser.parse(source, found);
+  // Where links lead is part of a block: what it refers to may come after it.
+  const references = JSON.stringify(found.references ?? '');
+  for (const token of all) {
     tokens.push(token);
     if (token.level !== 0 || token.nesting > 0) continue;
     const [from, to] = tokens[0].map ?? [0, lines.length];
-    blocks.push({ tokens, source: `${tokens[0].type} ${lines.slice(from, to).join('\n')}` });
+    blocks.push({ tokens, source: [tokens[0].type, references, ...lines.slice(from, to)].join('\n') });
     tokens = [];
   }
   return blocks;
@@ -97,7 +101,7 @@ function elementOf(token) {
 // directionOf has each block at the top run as its own text does. What is inside
 // leaves its direction to the style: an element looks for its own only in what
 // has none.
-const directionOf = (token) => (token.level === 0 ? 'auto' : null);
+const directionOf = (token) => (token.block && token.level === 0 ? 'auto' : null);
 
 function plain(token) {
   if (token.hidden) return el('span', { class: 'line' }); // a paragraph of a tight list

@@ -32,7 +32,7 @@ class Message {
   // actions are buttons that come to sight when the message has the pointer or
   // the focus.
   actions(...buttons) {
-    return el('span', { class: 'actions' }, ...buttons, this.#versions());
+    return el('span', { class: 'actions' }, buttons, this.#versions());
   }
 
   #versions() {
@@ -183,9 +183,10 @@ class Answer extends Message {
 
   // end adds what is there only once the answer has ended.
   #end() {
+    const { text, state } = this.message;
     fill(this.foot, this.actions(
-      button('Copy', null, { 'data-copy': 'message' }),
-      button('Try again', () => this.conversations.retry(this.message), { 'data-action': 'retry' })), measures(this.message));
+      text && button('Copy', null, { 'data-copy': 'message' }),
+      state !== 'failed' && button('Try again', () => this.conversations.retry(this.message), { 'data-action': 'retry' })), measures(this.message));
     this.#showProblem();
     if (this.message.calls.length && !this.results && this.message.state === 'done') {
       this.results = this.#resultForm();

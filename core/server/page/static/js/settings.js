@@ -14,12 +14,12 @@ export class Settings {
     const dialog = byId('settings');
     const close = el('button', { type: 'button', class: 'primary', onclick: () => dialog.close() }, 'Done');
     dialog.replaceChildren(el('div', { class: 'sheet-inner' },
-      el('h2', { id: 'settings-title' }, 'Settings of this conversation'),
+      el('header', { class: 'sheet-head' }, el('h2', { id: 'settings-title' }, 'Settings of this conversation'), close),
       this.#title(), this.#system(), this.#thinking(),
       el('fieldset', null, el('legend', null, 'How words are chosen'),
         el('p', { class: 'quiet' }, 'An empty field leaves the choice to the server.'),
         el('div', { class: 'grid' }, numbers.map((n) => this.#number(n)))),
-      this.#tools(), el('div', { class: 'row' }, close)));
+      this.#tools()));
     dialog.showModal();
   }
 
