@@ -133,6 +133,26 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestCancelledWhilePaused: the throttle serves the next pull.
+func TestCancelledWhilePaused(t *testing.T) {
+	s := newSite(t)
+	s.patience.stall = time.Minute
+	begun, release := s.holding()
+	defer release()
+	s.Throttle = NewThrottle(0)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := s.background(ctx)
+	<-begun
+	s.must(s.Store.Pause(s.Folder))
+	s.eventually("the pull is paused", s.Throttle.Paused)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Pull = %v, want context.Canceled", err)
+	}
+	s.hub.Misbehave(nil)
+	s.pull()
+}
+
 // TestPauseEnds: a pull that was paused and killed does not hold up the next.
 func TestPauseEnds(t *testing.T) {
 	s := newSite(t)

@@ -47,18 +47,17 @@ func (s Store) Resume(folder string) error {
 // pauseMark is a file that is there while a folder's pull is to hold still.
 func (s Store) pauseMark(folder string) string { return s.path(folder, ".paused") }
 
-// obeyPause returns a function that looks for the mark and does as it says. It
-// leaves alone who paused the throttle itself.
-func (w *work) obeyPause() func() {
-	obeyed := false
-	return func() {
-		switch marked := !absent(w.Store.pauseMark(w.folder)); {
-		case marked && !obeyed:
-			w.Throttle.Pause()
-			obeyed = true
-		case !marked && obeyed:
-			w.Throttle.Resume()
-			obeyed = false
-		}
+// obeyMark looks for the mark and does as it says. It leaves alone who paused
+// the throttle otherwise.
+func (w *work) obeyMark() { w.hold(!absent(w.Store.pauseMark(w.folder))) }
+
+// hold pauses the throttle, or lets go what an earlier call paused.
+func (w *work) hold(paused bool) {
+	switch {
+	case paused && !w.held:
+		w.Throttle.Pause()
+	case !paused && w.held:
+		w.Throttle.Resume()
 	}
+	w.held = paused
 }

@@ -51,7 +51,7 @@ func twin() []hubtest.File {
 
 const shard1, shard2 = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 
-// bench is a pull's surroundings in a test.
+// site is what a pull works with in a test: a server, a store and a folder.
 type site struct {
 	t   testing.TB
 	hub *hubtest.Hub
@@ -186,8 +186,8 @@ func (s *site) list() []string {
 	return names
 }
 
-// fetched returns the bytes that the server was asked for since Forget, by file,
-// those of probes not counted.
+// asked returns the ranges of a file that the server was asked for since Forget,
+// those of probes left out.
 func (s *site) asked(name string) (ranges []string) {
 	for _, r := range s.hub.Requests() {
 		if strings.HasSuffix(r.Path, "/"+name) && r.Range != "bytes=0-0" {
