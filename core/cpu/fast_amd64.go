@@ -47,7 +47,7 @@ var avx2 = kernels{
 	integer: &integerProducts{
 		quantise: quantiseAVX2,
 		matVec4:  matVec4AVX2, matVec8: matVec8AVX2,
-		unpack4: unpack4AVX2, unpack8: unpack8AVX2, unpackParams: unpackParamsAVX2,
+		unpack4: unpack4AVX2, unpack8: unpack8AVX2, unpackParams: unpackParamsAVX2, fetch: fetchAVX2,
 		tiles: []tileKernel{tile1AVX2, tile2AVX2, tile3AVX2, tile4AVX2},
 	},
 }

@@ -63,7 +63,7 @@ func (p *pass) multiply(worker int, r Rounding, y []float32, w Matrix, lo, hi in
 		return
 	}
 	for n := lo; n < hi; n += panelRows {
-		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b.a, b.index, b.n)
+		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b.a, b.index, b.n, n+panelRows < hi)
 	}
 	for t := range b.n {
 		p.k.round(r, y[t*w.Out+lo:t*w.Out+hi])

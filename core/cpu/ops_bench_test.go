@@ -57,10 +57,11 @@ func BenchmarkQMatMul(b *testing.B) {
 				product := func() { qmatmul(BF16, y, m, 0, m.Out, x, rows) }
 				if k.integer != nil {
 					a := integerRows(k, x, m.In)
-					s := &panelScratch{panel: make([]float32, panelFloats(m.In)), tile: make([]float32, maxTile*panelRows)}
+					s := new(panelScratch)
+					s.layOut(new(carver), m.In, rows)
 					product = func() {
 						for n := 0; n < m.Out; n += panelRows {
-							k.integer.multiply(s, y, m, n, a, nil, rows)
+							k.integer.multiply(s, y, m, n, a, nil, rows, true)
 						}
 					}
 				}

@@ -103,9 +103,10 @@ func integerMatVec(k *kernels, r Rounding, y []float32, w Matrix, x []float32) {
 
 func integerMatMul(k *kernels, r Rounding, y []float32, w Matrix, x []float32, rows int) {
 	a := integerRows(k, x, w.In)
-	s := &panelScratch{panel: dirty(panelFloats(w.In)), tile: dirty(maxTile * panelRows)}
+	s := new(panelScratch)
+	s.layOut(new(carver), w.In, rows)
 	for n := 0; n < w.Out; n += panelRows {
-		k.integer.multiply(s, y, w, n, a, nil, rows)
+		k.integer.multiply(s, y, w, n, a, nil, rows, true)
 	}
 	k.round(r, y)
 }

@@ -19,37 +19,42 @@ func matVec4AVX2(y *float32, codes *byte, scales *byte, biases *byte, t *int16, 
 //go:noescape
 func matVec8AVX2(y *float32, codes *byte, scales *byte, biases *byte, t *int16, scale *float32, sum *float32, groups int, rows int)
 
-// unpack4AVX2 writes eight rows of 4-bit codes to a panel.
+// unpack4AVX2 widens 4-bit codes of eight rows, from offset bytes into each on.
 //
 //go:noescape
-func unpack4AVX2(panel *byte, rows *[8]*byte, groups int)
+func unpack4AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
 
-// unpack8AVX2 writes eight rows of 8-bit codes to a panel.
+// unpack8AVX2 is unpack4AVX2 for 8-bit codes.
 //
 //go:noescape
-func unpack8AVX2(panel *byte, rows *[8]*byte, groups int)
+func unpack8AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
 
-// unpackParamsAVX2 widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8, to where panel points in the first group.
+// unpackParamsAVX2 widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8.
 //
 //go:noescape
-func unpackParamsAVX2(panel *byte, rows *[8]*byte, groups int)
+func unpackParamsAVX2(params *byte, rows *[8]*byte, groups int)
 
-// tile1AVX2 multiplies a panel with rows of activations.
+// fetchAVX2 asks for n bytes, in whole cache lines, to be in the second cache soon.
 //
 //go:noescape
-func tile1AVX2(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func fetchAVX2(x *byte, n int)
 
-// tile2AVX2 multiplies a panel with rows of activations.
+// tile1AVX2 multiplies groups of a panel with rows of activations.
 //
 //go:noescape
-func tile2AVX2(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile1AVX2(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
-// tile3AVX2 multiplies a panel with rows of activations.
+// tile2AVX2 multiplies groups of a panel with rows of activations.
 //
 //go:noescape
-func tile3AVX2(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile2AVX2(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
-// tile4AVX2 multiplies a panel with rows of activations.
+// tile3AVX2 multiplies groups of a panel with rows of activations.
 //
 //go:noescape
-func tile4AVX2(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile3AVX2(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
+
+// tile4AVX2 multiplies groups of a panel with rows of activations.
+//
+//go:noescape
+func tile4AVX2(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)

@@ -108,7 +108,7 @@ func (s *scratch) layOut(v *carver, c checkpoint.Config, rows, tokens, threads i
 	s.logits = v.floats(c.Vocab)
 	s.workers = make([]workerScratch, threads)
 	for i := range s.workers {
-		s.workers[i].layOut(v, c, max(widest, c.ExpertDim, c.SharedExpertDim))
+		s.workers[i].layOut(v, c, max(widest, c.ExpertDim, c.SharedExpertDim), rows)
 	}
 	from, most := v.used, 0
 	for _, block := range []func(){
@@ -149,11 +149,11 @@ func (s *moeScratch) layOut(v *carver, c checkpoint.Config, rows int) {
 		activationFloats(max(c.ExpertDim, c.SharedExpertDim), rows)))
 }
 
-func (w *workerScratch) layOut(v *carver, c checkpoint.Config, widest int) {
+func (w *workerScratch) layOut(v *carver, c checkpoint.Config, widest, rows int) {
 	w.chunk = newChunkScratch(v, c.DeltaKeyDim, c.DeltaValueDim)
 	w.keys, w.values = v.floats(keyBlock*c.HeadDim), v.floats(keyBlock*c.HeadDim)
 	group := c.Heads / c.KVHeads
 	w.keysT, w.scores = v.floats(keyBlock*c.HeadDim), v.floats(group*keyBlock)
 	w.partials = v.floats(tileRows * group * (2 + c.HeadDim))
-	w.panel.panel, w.panel.tile = v.aligned(panelFloats(widest)), v.floats(maxTile*panelRows)
+	w.panel.layOut(v, widest, rows)
 }

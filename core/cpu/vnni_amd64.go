@@ -12,29 +12,29 @@ func matVec4VNNI(y *float32, codes *byte, scales *byte, biases *byte, t *int16, 
 // tile1VNNI is the tile of AVX2 for processors with AVX-512 VNNI.
 //
 //go:noescape
-func tile1VNNI(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile1VNNI(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
 // tile2VNNI is the tile of AVX2 for processors with AVX-512 VNNI.
 //
 //go:noescape
-func tile2VNNI(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile2VNNI(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
 // tile3VNNI is the tile of AVX2 for processors with AVX-512 VNNI.
 //
 //go:noescape
-func tile3VNNI(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile3VNNI(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
 // tile4VNNI is the tile of AVX2 for processors with AVX-512 VNNI.
 //
 //go:noescape
-func tile4VNNI(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile4VNNI(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
 // tile5VNNI is the tile of AVX2 for processors with AVX-512 VNNI.
 //
 //go:noescape
-func tile5VNNI(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile5VNNI(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)
 
 // tile6VNNI is the tile of AVX2 for processors with AVX-512 VNNI.
 //
 //go:noescape
-func tile6VNNI(y *[6]*byte, x *[6]*byte, panel *byte, groups int, scale int, sum int)
+func tile6VNNI(sums *float32, x *[6]*byte, codes *byte, params *byte, groups int, pair int, scale int, sum int)

@@ -6,17 +6,18 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A panel is 32 rows of a matrix with their codes widened to words, for the
-// products of a prefill. Each group of columns takes
+// A panel is 32 rows of a matrix for the products of a prefill. Its codes are
+// widened to words a few groups of columns at a time, so that they stay in the
+// nearest cache while all rows of activations pass by. A group of them is
 //
 //	[8, 4, 32, 2]  j, i, row, h: the code of column 8j + 4h + i
-//	[2, 32]        scales, then biases, float32
 //
-// The unpack kernels write eight rows of it.
+// Scales and biases are widened for all groups at once, [groups, 2, 32]float32:
+// a group's scales, then its biases. The unpack kernels write eight rows.
 const (
-	panelRows  = 32
-	panelCodes = 32 * panelRows * 4
-	panelGroup = panelCodes + 2*panelRows*4
+	panelRows   = 32
+	panelCodes  = 32 * panelRows * 4 // bytes of a group
+	panelParams = 2 * panelRows * 4
 )
 
 // eightRows are the addresses of eight rows of codes, from a table of them.
@@ -31,12 +32,11 @@ func eightRows() []reg.Register {
 }
 
 func unpack4(nibble Mem) {
-	TEXT("unpack4AVX2", NOSPLIT, "func(panel *byte, rows *[8]*byte, groups int)")
+	TEXT("unpack4AVX2", NOSPLIT, "func(codes *byte, rows *[8]*byte, offset, groups int)")
 	Pragma("noescape")
-	Doc("unpack4AVX2 writes eight rows of 4-bit codes to a panel.")
-	panel, rows := Load(Param("panel"), GP64()), eightRows()
-	left, off, mask := Load(Param("groups"), GP64()), GP64(), YMM()
-	XORQ(off, off)
+	Doc("unpack4AVX2 widens 4-bit codes of eight rows, from offset bytes into each on.")
+	panel, rows := Load(Param("codes"), GP64()), eightRows()
+	left, off, mask := Load(Param("groups"), GP64()), Load(Param("offset"), GP64()), YMM()
 	VPBROADCASTD(nibble, mask)
 	Label("group")
 	v := ymms(8)
@@ -55,7 +55,7 @@ func unpack4(nibble Mem) {
 			VMOVDQU(p, at(panel, (4*j+i)*4*panelRows))
 		}
 	}
-	ADDQ(U32(panelGroup), panel)
+	ADDQ(U32(panelCodes), panel)
 	ADDQ(Imm(32), off)
 	DECQ(left)
 	JNZ(LabelRef("group"))
@@ -65,12 +65,11 @@ func unpack4(nibble Mem) {
 // unpack8 transposes half a group at a time: eight dwords are the codes of four
 // j.
 func unpack8(octet Mem) {
-	TEXT("unpack8AVX2", NOSPLIT, "func(panel *byte, rows *[8]*byte, groups int)")
+	TEXT("unpack8AVX2", NOSPLIT, "func(codes *byte, rows *[8]*byte, offset, groups int)")
 	Pragma("noescape")
-	Doc("unpack8AVX2 writes eight rows of 8-bit codes to a panel.")
-	panel, rows := Load(Param("panel"), GP64()), eightRows()
-	left, off := Load(Param("groups"), GP64()), GP64()
-	XORQ(off, off)
+	Doc("unpack8AVX2 is unpack4AVX2 for 8-bit codes.")
+	panel, rows := Load(Param("codes"), GP64()), eightRows()
+	left, off := Load(Param("groups"), GP64()), Load(Param("offset"), GP64())
 	Label("group")
 	for half := range 2 {
 		v := ymms(8)
@@ -86,7 +85,7 @@ func unpack8(octet Mem) {
 			}
 		}
 	}
-	ADDQ(U32(panelGroup), panel)
+	ADDQ(U32(panelCodes), panel)
 	ADDQ(Imm(64), off)
 	DECQ(left)
 	JNZ(LabelRef("group"))
@@ -94,10 +93,10 @@ func unpack8(octet Mem) {
 }
 
 func unpackParams() {
-	TEXT("unpackParamsAVX2", NOSPLIT, "func(panel *byte, rows *[8]*byte, groups int)")
+	TEXT("unpackParamsAVX2", NOSPLIT, "func(params *byte, rows *[8]*byte, groups int)")
 	Pragma("noescape")
-	Doc("unpackParamsAVX2 widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8, to where panel points in the first group.")
-	panel, rows := Load(Param("panel"), GP64()), eightRows()
+	Doc("unpackParamsAVX2 widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8.")
+	params, rows := Load(Param("params"), GP64()), eightRows()
 	left, off := Load(Param("groups"), GP64()), GP64()
 	XORQ(off, off)
 	Label("groups")
@@ -107,39 +106,51 @@ func unpackParams() {
 		VPSLLD(Imm(16), v[i], v[i])
 	}
 	for g, column := range transpose8(v) {
-		VMOVUPS(column, at(panel, g*panelGroup))
+		VMOVUPS(column, at(params, g*panelParams))
 	}
-	ADDQ(U32(8*panelGroup), panel)
+	ADDQ(U32(8*panelParams), params)
 	ADDQ(Imm(16), off)
 	SUBQ(Imm(8), left)
 	JNZ(LabelRef("groups"))
 	ret()
 }
 
-// tileArgs are the arguments of every tile: x holds the rows of activations,
-// y the outputs of each; scale and sum are where those lie behind x, in bytes.
-const tileArgs = "func(y, x *[6]*byte, panel *byte, groups, scale, sum int)"
+func fetchKernel() {
+	TEXT("fetchAVX2", NOSPLIT, "func(x *byte, n int)")
+	Pragma("noescape")
+	Doc("fetchAVX2 asks for n bytes, in whole cache lines, to be in the second cache soon.")
+	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	Label("line")
+	PREFETCHT1(at(x, 0))
+	ADDQ(Imm(64), x)
+	SUBQ(Imm(64), n)
+	JG(LabelRef("line"))
+	RET()
+}
+
+// tileArgs are the arguments of every tile: x holds the rows of activations, of
+// which it takes groups groups, the first at pair, scale and sum bytes behind
+// each. Sums, a row behind the other, are added to.
+const tileArgs = "func(sums *float32, x *[6]*byte, codes, params *byte, groups, pair, scale, sum int)"
 
 // tileLoop is what the tiles of both instruction sets have in common.
 type tileLoop struct {
-	x                []reg.Register
-	panel, groups    reg.GPVirtual
-	scale, sum, pair reg.GPVirtual
+	x                     []reg.Register
+	codes, params, groups reg.Register
+	pair, scale, sum      reg.Register
 }
 
 func newTileLoop(rows int) *tileLoop {
 	table := Load(Param("x"), GP64())
-	l := &tileLoop{pair: GP64()}
+	l := &tileLoop{}
 	for r := range rows {
 		p := GP64()
 		MOVQ(at(table, 8*r), p)
 		l.x = append(l.x, p)
 	}
-	l.panel = Load(Param("panel"), GP64()).(reg.GPVirtual)
-	l.groups = Load(Param("groups"), GP64()).(reg.GPVirtual)
-	l.scale = Load(Param("scale"), GP64()).(reg.GPVirtual)
-	l.sum = Load(Param("sum"), GP64()).(reg.GPVirtual)
-	XORQ(l.pair, l.pair)
+	l.codes, l.params = Load(Param("codes"), GP64()), Load(Param("params"), GP64())
+	l.groups, l.pair = Load(Param("groups"), GP64()), Load(Param("pair"), GP64())
+	l.scale, l.sum = Load(Param("scale"), GP64()), Load(Param("sum"), GP64())
 	return l
 }
 
@@ -149,7 +160,7 @@ func (l *tileLoop) pairs(label string, body func(i int)) {
 	for i := range 4 {
 		body(i)
 	}
-	ADDQ(U32(4*4*panelRows), l.panel)
+	ADDQ(U32(4*4*panelRows), l.codes)
 	ADDQ(Imm(4), l.pair)
 	TESTQ(U32(31), l.pair)
 	JNZ(LabelRef(label))
@@ -157,7 +168,7 @@ func (l *tileLoop) pairs(label string, body func(i int)) {
 
 // next goes on to the next group, or falls out.
 func (l *tileLoop) next(label string) {
-	ADDQ(U32(panelGroup-panelCodes), l.panel)
+	ADDQ(U32(panelParams), l.params)
 	ADDQ(Imm(4), l.scale)
 	ADDQ(Imm(4), l.sum)
 	TESTQ(U32(32), l.pair)
@@ -168,16 +179,15 @@ func (l *tileLoop) next(label string) {
 	JNZ(LabelRef(label))
 }
 
-// tileAVX2 makes 16 columns of a panel at a time; the sums lie in y, for
+// tileAVX2 makes 16 columns of a panel at a time; the sums stay in memory, for
 // registers hold only the integers of one group.
 func tileAVX2(rows int) {
 	name := "tile" + string(rune('0'+rows)) + "AVX2"
 	TEXT(name, NOSPLIT, tileArgs)
 	Pragma("noescape")
-	Doc(name + " multiplies a panel with rows of activations.")
+	Doc(name + " multiplies groups of a panel with rows of activations.")
 	l := newTileLoop(rows)
-	table, y := Load(Param("y"), GP64()), GP64()
-	clearOutputs(table, y, rows)
+	sums := Load(Param("sums"), GP64())
 	Label("group")
 	for half := range 2 {
 		dots := make([][]reg.VecVirtual, rows)
@@ -187,7 +197,7 @@ func tileAVX2(rows int) {
 		l.pairs("pairs"+string(rune('0'+half)), func(i int) {
 			w := ymms(2)
 			for h := range w {
-				VMOVDQU(at(l.panel, i*4*panelRows+64*half+32*h), w[h])
+				VMOVDQU(at(l.codes, i*4*panelRows+64*half+32*h), w[h])
 			}
 			for r := range rows {
 				x := YMM()
@@ -201,39 +211,24 @@ func tileAVX2(rows int) {
 		})
 		if half == 0 {
 			SUBQ(Imm(32), l.pair)
-			SUBQ(U32(panelCodes), l.panel)
+			SUBQ(U32(panelCodes), l.codes)
 		}
 		for r := range rows {
-			MOVQ(at(table, 8*r), y)
 			d, sum := YMM(), YMM()
 			VBROADCASTSS(by(l.x[r], l.scale, 0), d)
 			VBROADCASTSS(by(l.x[r], l.sum, 0), sum)
-			params := half * 64
-			if half == 0 {
-				params += panelCodes
-			}
 			for h, dot := range dots[r] {
+				column := 64*half + 32*h
 				VCVTDQ2PS(dot, dot)
 				VMULPS(d, dot, dot)
 				acc := YMM()
-				VMOVUPS(at(y, 64*half+32*h), acc)
-				VFMADD231PS(at(l.panel, params+32*h), dot, acc)
-				VFMADD231PS(at(l.panel, params+4*panelRows+32*h), sum, acc)
-				VMOVUPS(acc, at(y, 64*half+32*h))
+				VMOVUPS(at(sums, 4*panelRows*r+column), acc)
+				VFMADD231PS(at(l.params, column), dot, acc)
+				VFMADD231PS(at(l.params, 4*panelRows+column), sum, acc)
+				VMOVUPS(acc, at(sums, 4*panelRows*r+column))
 			}
 		}
 	}
 	l.next("group")
 	ret()
-}
-
-func clearOutputs(table, y reg.Register, rows int) {
-	zero := YMM()
-	VXORPS(zero, zero, zero)
-	for r := range rows {
-		MOVQ(at(table, 8*r), y)
-		for h := range 4 {
-			VMOVUPS(zero, at(y, 32*h))
-		}
-	}
 }

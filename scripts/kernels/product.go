@@ -16,6 +16,7 @@ func productFamily() {
 	unpack4(nibble)
 	unpack8(octet)
 	unpackParams()
+	fetchKernel()
 	for rows := 1; rows <= 4; rows++ {
 		tileAVX2(rows)
 	}

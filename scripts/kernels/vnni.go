@@ -157,13 +157,13 @@ func tileVNNI(rows int) {
 	Pragma("noescape")
 	Doc(name + " is the tile of AVX2 for processors with AVX-512 VNNI.")
 	l := newTileLoop(rows)
-	dots, acc := make([][]reg.VecVirtual, rows), make([][]reg.VecVirtual, rows)
-	zero := ZMM()
+	sums, zero := Load(Param("sums"), GP64()), ZMM()
 	VPXORD(zero, zero, zero)
+	dots, acc := make([][]reg.VecVirtual, rows), make([][]reg.VecVirtual, rows)
 	for r := range acc {
 		dots[r], acc[r] = zmms(2), zmms(2)
-		VMOVAPS(zero, acc[r][0])
-		VMOVAPS(zero, acc[r][1])
+		VMOVUPS(at(sums, 4*panelRows*r), acc[r][0])
+		VMOVUPS(at(sums, 4*panelRows*r+64), acc[r][1])
 	}
 	Label("group")
 	for r := range dots {
@@ -172,8 +172,8 @@ func tileVNNI(rows int) {
 	}
 	l.pairs("pairs", func(i int) {
 		w := zmms(2)
-		VMOVDQU32(at(l.panel, i*4*panelRows), w[0])
-		VMOVDQU32(at(l.panel, i*4*panelRows+64), w[1])
+		VMOVDQU32(at(l.codes, i*4*panelRows), w[0])
+		VMOVDQU32(at(l.codes, i*4*panelRows+64), w[1])
 		for r := range rows {
 			x := ZMM()
 			VPBROADCASTD(by(l.x[r], l.pair, 64*i), x)
@@ -182,22 +182,20 @@ func tileVNNI(rows int) {
 		}
 	})
 	b := zmms(2)
-	VMOVUPS(at(l.panel, 4*panelRows), b[0])
-	VMOVUPS(at(l.panel, 4*panelRows+64), b[1])
+	VMOVUPS(at(l.params, 4*panelRows), b[0])
+	VMOVUPS(at(l.params, 4*panelRows+64), b[1])
 	for r := range rows {
 		for h, dot := range dots[r] {
 			VCVTDQ2PS(dot, dot)
 			VMULPS_BCST(by(l.x[r], l.scale, 0), dot, dot)
-			VFMADD231PS(at(l.panel, 64*h), dot, acc[r][h])
+			VFMADD231PS(at(l.params, 64*h), dot, acc[r][h])
 			VFMADD231PS_BCST(by(l.x[r], l.sum, 0), b[h], acc[r][h])
 		}
 	}
 	l.next("group")
-	table, y := Load(Param("y"), GP64()), GP64()
 	for r := range rows {
-		MOVQ(at(table, 8*r), y)
-		VMOVUPS(acc[r][0], at(y, 0))
-		VMOVUPS(acc[r][1], at(y, 64))
+		VMOVUPS(acc[r][0], at(sums, 4*panelRows*r))
+		VMOVUPS(acc[r][1], at(sums, 4*panelRows*r+64))
 	}
 	ret()
 }
