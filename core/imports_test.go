@@ -59,7 +59,7 @@ var homes = map[string][]string{
 	"github.com/vbauerster/mpb":             {"app"},
 	"go.uber.org/goleak":                    {inTests},
 	"golang.org/x/net":                      {"core/download"},
-	"golang.org/x/sync":                     {"core/download"},
+	"golang.org/x/sync":                     {"core/download", "core/server"},
 	"golang.org/x/sys":                      {"core/checkpoint", "core/cpu", "app"},
 	"golang.org/x/term":                     {"app"},
 	"golang.org/x/text":                     {"core/tokenizer"},

@@ -24,6 +24,9 @@ func readBody(w http.ResponseWriter, r *http.Request, shape object, into any) *a
 	if err != nil {
 		return err
 	}
+	if gone := holdOf(r).begin(r.Context()); gone != nil {
+		return errorOf(gone)
+	}
 	return decode(data, shape, into)
 }
 
@@ -57,9 +60,14 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, *apiError) {
 	if n := r.ContentLength; n > 0 {
 		b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // a promise is not worth more memory
 	}
-	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	_, err := b.ReadFrom(holdOf(r).reader(http.MaxBytesReader(w, r.Body, maxBody)))
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, errBusy):
+		return nil, &apiError{
+			status: http.StatusServiceUnavailable, kind: kindServer, code: "server_busy", retryAfter: retrySoon,
+			message: "too many large requests at once; try again later",
+		}
 	case errors.As(err, &tooLarge):
 		return nil, large
 	case err != nil && !errors.Is(err, io.EOF):

@@ -51,6 +51,7 @@ func (s *server) run(w http.ResponseWriter, r *http.Request, j *job) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	streams, err := s.start(ctx, j)
+	holdOf(r).release() // from here on the queue bounds what there is
 	if err != nil {
 		writeError(w, r, j.errorOf(endedBy(ctx, err)))
 		return

@@ -19,6 +19,7 @@ type server struct {
 	started time.Time
 	metrics *metrics
 	journal journal
+	intake  *intake
 }
 
 // route is one thing that the server does. The table of them makes the router,
@@ -35,9 +36,9 @@ func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &server{Options: o, guard: newGuard(o), started: time.Now(), metrics: newMetrics(o.Engine)}
+	s := &server{Options: o, guard: newGuard(o), started: time.Now(), metrics: newMetrics(o.Engine), intake: newIntake(maxReceived, maxAtWork)}
 	s.routes = s.table()
-	return s.recorded(s.guarded(s.router()))
+	return s.recorded(s.guarded(s.held(s.router())))
 }
 
 func (s *server) table() []route {
