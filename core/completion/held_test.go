@@ -151,6 +151,29 @@ func TestThoughtComesFirst(t *testing.T) {
 	}
 }
 
+// What the template has after a thought is there, whoever ends the thought.
+func TestSeparatorsAfterTheThought(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		r    Request
+		said []string
+	}{
+		{"the budget ends it", Request{ThinkingBudget: 2}, []string{"a b c d e f g h"}},
+		{"the budget ends it before an answer", Request{ThinkingBudget: 2, Answer: schema.AnyObject}, []string{"a b c d e f g h"}},
+		{"the model ends it before an answer", Request{Answer: schema.AnyObject}, []string{"a", chat.ThinkEnd, `{"a": 1}`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := script(t, func(tok *tokenizer.Tokenizer) []int32 { return control(tok, tt.said...) })
+			tt.r.Messages, tt.r.Thinking, tt.r.MaxTokens = user("?"), true, 20
+			tokens := complete(t, s, tt.r).result.Tokens
+			end := slices.Index(tokens, s.ids[chat.ThinkEnd])
+			if end < 0 || end+1+len(s.afterThink) > len(tokens) || !slices.Equal(tokens[end+1:][:len(s.afterThink)], s.afterThink) {
+				t.Errorf("tokens %v, want %d and %v after it", tokens, s.ids[chat.ThinkEnd], s.afterThink)
+			}
+		})
+	}
+}
+
 func TestLimitCutsTheAnswerAndSaysSo(t *testing.T) {
 	for _, thinking := range []bool{false, true} {
 		got := complete(t, noise(t), Request{Messages: user("?"), Answer: json.RawMessage(person), MaxTokens: 5, Thinking: thinking})

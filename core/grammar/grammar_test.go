@@ -143,6 +143,41 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// A way that needs more calls than are left is no way.
+func TestDepthOfWhatIsToCome(t *testing.T) {
+	b := NewBuilder()
+	inner := b.NewRule()
+	b.Define(inner, b.Literal("i", Return))
+	middle := b.NewRule()
+	b.Define(middle, b.Literal("m", b.Call(inner, Return)))
+	r := b.NewRule()
+	b.Define(r, b.Literal("(", b.Choice(b.Literal(")", Return), b.Call(r, b.Literal(")", Return)), b.Literal("m", b.Call(middle, b.Literal(")", Return))))))
+	g, err := b.Grammar(b.Call(r, Return))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := vocabulary(t).Bind(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := a.Matcher()
+	for depth := 1; depth <= MaxDepth; depth++ {
+		if err := m.Next('('); err != nil {
+			t.Fatal(err)
+		}
+		want := "( ) m"
+		switch {
+		case depth == MaxDepth:
+			want = ")"
+		case depth > MaxDepth-2:
+			want = "( )"
+		}
+		if got := allowed(t, m); got != want {
+			t.Errorf("allowed %q at depth %d, want %q", got, depth, want)
+		}
+	}
+}
+
 func TestGrammarsThatCannotBeHad(t *testing.T) {
 	b := NewBuilder()
 	r := b.NewRule()

@@ -36,7 +36,8 @@ func TestCalls(t *testing.T) {
 	weather := declaration("weather", `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1,"maximum":10},"unit":{"enum":["c","f"]},"at":{"type":["string","null"],"format":"date"}},"required":["city"],"additionalProperties":false}`)
 	free := declaration("free", `{"type":"object","properties":{"x":{"multipleOf":2}}}`)
 	bare := json.RawMessage(`{"type":"function","function":{"name":"bare"}}`)
-	one := Output{Tools: []Tool{{weather, true}, {free, false}, {bare, true}}}
+	nested := declaration("nested", `{"type":"object","properties":{"o":{"type":"object"},"n":{"type":"integer"}}}`)
+	one := Output{Tools: []Tool{{weather, true}, {free, false}, {bare, true}, {nested, true}}}
 	several := one
 	several.Parallel = true
 	either := one
@@ -68,6 +69,9 @@ func TestCalls(t *testing.T) {
 		{"one that is not declared", one, call("weather", "city", "x", "y", "z"), false},
 		{"a string that ends early", one, call("weather", "city", "a</parameter>b"), false},
 		{"a string with the next one in it", one, call("weather", "city", "a\n<parameter=days>\n99"), false},
+		{"a string within JSON", one, call("nested", "o", `{"a": ["</b>", "<\/parameter>"]}`, "n", "1"), true},
+		{"a string within JSON with the end mark in it", one, call("nested", "o", `{"a": "</parameter>"}`), false},
+		{"a name within JSON with the end mark in it", one, call("nested", "o", `{"</parameter>": 1}`), false},
 		{"another tool", one, call("wether", "city", "x"), false},
 		{"no parameters", one, call("bare"), true},
 		{"not held", one, call("free", "x", "3", "y", "</parameter>"), true},
