@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"calla/core/download/hubtest"
 )
@@ -119,5 +120,21 @@ func TestPieces(t *testing.T) {
 				t.Errorf("%d pieces, the last %v, want %d, %v", n, p.span(n-1), tt.count, tt.last)
 			}
 		})
+	}
+}
+
+// TestChangedWhileRead: what is written to meanwhile is not proved by it.
+func TestChangedWhileRead(t *testing.T) {
+	content := hubtest.Random(1, 1000)
+	m := manifestOf(t, hubtest.New(t, hubtest.File{Name: "x", Content: content}))
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(time.Hour)
+	e := &exam{file: m.Files[0], path: path, cut: pieces{1000, 300}}
+	err := examine(context.Background(), []*exam{e}, func(int64) { os.Chtimes(path, later, later) })
+	if err != nil || e.right() || e.err == nil {
+		t.Errorf("examine = %v, right %v, want that it changed", err, e.right())
 	}
 }

@@ -1,6 +1,7 @@
 package download
 
 import (
+	"cmp"
 	"net"
 	"regexp"
 	"strings"
@@ -11,12 +12,36 @@ import (
 var scutilValue = regexp.MustCompile(`^\s*(\w+) : (.*)$`)
 
 // parseScutil reads what scutil --proxy prints: a dictionary of settings, one of
-// which is an array of the hosts that need no proxy. Dictionaries within it are
-// of single interfaces, and left out. A proxy that a script chooses
-// (ProxyAutoConfigURLString) is not known from it.
+// which is an array of the hosts that need no proxy. A proxy that a script
+// chooses (ProxyAutoConfigURLString) is not known from it.
 func parseScutil(text string) proxySettings {
-	values := map[string]string{}
-	var exceptions, within []string // within: the names of what is open
+	values, exceptions := scutilValues(text)
+	c := proxySettings{
+		Config:    httpproxy.Config{NoProxy: strings.Join(exceptions, ",")},
+		plainFree: values["ExcludeSimpleHostnames"] == "1",
+	}
+	proxy := func(kind, scheme string) string {
+		host, port := values[kind+"Proxy"], values[kind+"Port"]
+		if values[kind+"Enable"] != "1" || host == "" {
+			return ""
+		}
+		if port == "" || port == "0" {
+			return scheme + "://" + host
+		}
+		return scheme + "://" + net.JoinHostPort(host, port)
+	}
+	socks := proxy("SOCKS", "socks5")
+	c.HTTPProxy = cmp.Or(proxy("HTTP", "http"), socks)
+	c.HTTPSProxy = cmp.Or(proxy("HTTPS", "http"), socks)
+	return c
+}
+
+// scutilValues returns the settings of the outermost dictionary, and those hosts
+// as NO_PROXY has them. Dictionaries within it are of single interfaces, and
+// left out.
+func scutilValues(text string) (values map[string]string, exceptions []string) {
+	values = map[string]string{}
+	var within []string // the names of what is open
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		m := scutilValue.FindStringSubmatch(line)
@@ -34,30 +59,7 @@ func parseScutil(text string) proxySettings {
 			exceptions = append(exceptions, noProxy(m[2]))
 		}
 	}
-	c := proxySettings{
-		Config:    httpproxy.Config{NoProxy: strings.Join(exceptions, ",")},
-		plainFree: values["ExcludeSimpleHostnames"] == "1",
-	}
-	proxy := func(kind, scheme string) string {
-		host, port := values[kind+"Proxy"], values[kind+"Port"]
-		if values[kind+"Enable"] != "1" || host == "" {
-			return ""
-		}
-		if port == "" || port == "0" {
-			return scheme + "://" + host
-		}
-		return scheme + "://" + net.JoinHostPort(host, port)
-	}
-	c.HTTPProxy, c.HTTPSProxy = proxy("HTTP", "http"), proxy("HTTPS", "http")
-	if socks := proxy("SOCKS", "socks5"); socks != "" {
-		if c.HTTPProxy == "" {
-			c.HTTPProxy = socks
-		}
-		if c.HTTPSProxy == "" {
-			c.HTTPSProxy = socks
-		}
-	}
-	return c
+	return values, exceptions
 }
 
 // noProxy translates an exception of the Mac's, such as *.local or 169.254/16,
