@@ -35,7 +35,7 @@ func checkContentType(h http.Header) *apiError {
 		return &apiError{status: http.StatusUnsupportedMediaType, kind: kindInvalid, code: code, message: message}
 	}
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
+	if err != nil || kind != "application/json" || len(h.Values("Content-Type")) > 1 {
 		return refuse("unsupported_media_type", "the Content-Type must be application/json")
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {

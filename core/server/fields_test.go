@@ -169,9 +169,6 @@ func make1(rng *rand.Rand, s shape, depth int) any {
 		}
 		return s.min + rng.Int64N(min(s.max-s.min+1, 5))
 	case number:
-		if s.above {
-			return s.max
-		}
 		return s.min + rng.Float64()*(s.max-s.min)
 	case free:
 		if s.name != nil {

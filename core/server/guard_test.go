@@ -101,6 +101,7 @@ func TestAttacks(t *testing.T) {
 		{"plain text post", body("Content-Type: text/plain\r\n"), 415},
 		{"post without a type", body(""), 415},
 		{"JSON in another charset", body("Content-Type: application/json; charset=utf-16\r\n"), 415},
+		{"two types", body("Content-Type: application/json\r\nContent-Type: text/plain\r\n"), 415},
 		{"compressed JSON", body("Content-Type: application/json\r\nContent-Encoding: gzip\r\n"), 415},
 		{"JSON", body("Content-Type: application/json; charset=UTF-8\r\n"), 200},
 		{"JSON of another site", body("Content-Type: application/json\r\nOrigin: https://evil.com\r\n"), 403},

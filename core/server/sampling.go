@@ -31,7 +31,7 @@ func samplingFields() object {
 		{Name: "min_p", Takes: number{min: 0, max: 1}, Note: "beside OpenAI's fields"},
 		{Name: "presence_penalty", Takes: number{min: -2, max: 2}, Note: "over the completion"},
 		{Name: "frequency_penalty", Takes: number{min: -2, max: 2}, Note: "over the completion"},
-		{Name: "repetition_penalty", Takes: number{min: 0, max: 10, above: true}, Note: "beside OpenAI's fields; over prompt and completion, 1 is off"},
+		{Name: "repetition_penalty", Takes: number{min: 0.01, max: 10}, Note: "beside OpenAI's fields; over prompt and completion, 1 is off"},
 		{Name: "logit_bias", Takes: free{of: number{min: -100, max: 100}, max: maxBiases, name: isTokenID, note: "object of token ids to numbers -100–100"}, Note: "added to the logits"},
 		{Name: "seed", Takes: integer{math.MinInt64, math.MaxInt64}, Note: "the same seed, prompt and fields give the same tokens; choice i takes seed + i"},
 	}

@@ -32,7 +32,9 @@ func Serve(ctx context.Context, listeners []net.Listener, h http.Handler, grace 
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
-		BaseContext:       func(net.Listener) context.Context { return requests },
+		// OPTIONS * is for the handler's guard to judge, too.
+		DisableGeneralOptionsHandler: true,
+		BaseContext:                  func(net.Listener) context.Context { return requests },
 		// What net/http says of a connection can hold what the client sent.
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}

@@ -246,6 +246,20 @@ func TestStopDrains(t *testing.T) {
 	})
 }
 
+// TestOptionsOfEverything asks for the options of the whole server, which
+// net/http would answer by itself, whoever asks.
+func TestOptionsOfEverything(t *testing.T) {
+	serving(t, &fake{}, func(p *pipes) {
+		conn := p.dial()
+		defer conn.Close()
+		go io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: evil.com\r\nConnection: close\r\n\r\n")
+		answer, _ := io.ReadAll(conn)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
+			t.Errorf("answer %q, want a refusal of the Host", answer)
+		}
+	})
+}
+
 // failingListener accepts nothing.
 type failingListener struct{ *pipes }
 

@@ -180,17 +180,14 @@ func (n integer) says() string {
 	return "integer " + strconv.FormatInt(n.min, 10) + "–" + strconv.FormatInt(n.max, 10)
 }
 
-// number is a real number from min to max; above excludes min itself.
-type number struct {
-	min, max float64
-	above    bool
-}
+// number is a real number from min to max.
+type number struct{ min, max float64 }
 
 func (n number) takes(k strictjson.Kind) bool { return k == strictjson.Number }
 
 func (n number) check(p *place, v strictjson.Value) *apiError {
 	x, err := strconv.ParseFloat(string(v.Raw), 64)
-	if err != nil || x < n.min || x > n.max || n.above && x == n.min {
+	if err != nil || x < n.min || x > n.max {
 		return badField(codeValue, p.String(), "%s is out of range, want %s", nameOf(p), n.says())
 	}
 	return nil
@@ -198,9 +195,6 @@ func (n number) check(p *place, v strictjson.Value) *apiError {
 
 func (n number) says() string {
 	format := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	if n.above {
-		return "number above " + format(n.min) + ", at most " + format(n.max)
-	}
 	return "number " + format(n.min) + "–" + format(n.max)
 }
 

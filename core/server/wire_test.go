@@ -69,6 +69,7 @@ func TestWireErrors(t *testing.T) {
 		{"temperature as text", helloWith(`"temperature":"hot"`), 400, "invalid_type", "temperature"},
 		{"top_p beyond 1", helloWith(`"top_p":1.01`), 400, "invalid_value", "top_p"},
 		{"repetition_penalty of 0", helloWith(`"repetition_penalty":0`), 400, "invalid_value", "repetition_penalty"},
+		{"repetition_penalty that no number survives", helloWith(`"repetition_penalty":1e-300`), 400, "invalid_value", "repetition_penalty"},
 		{"seed of 2^63", helloWith(`"seed":9223372036854775808`), 400, "invalid_value", "seed"},
 		{"seed of a half", helloWith(`"seed":0.5`), 400, "invalid_type", "seed"},
 		{"n of 0", helloWith(`"n":0`), 400, "invalid_value", "n"},
