@@ -86,8 +86,9 @@ type Engine struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	meter meter
-	watch *time.Timer // calls giveUp
+	meter    meter
+	watch    *time.Timer // calls giveUp
+	pressure pressure
 }
 
 // New starts an engine. The worker loads the model at once; requests may be

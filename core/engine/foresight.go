@@ -31,7 +31,7 @@ func (w *worker) anticipate() bool {
 	w.mu.Lock()
 	f := w.foreseen
 	w.foreseen = nil
-	w.ahead = f != nil && w.model != nil
+	w.ahead = f != nil && w.model != nil && w.keeps()
 	begin := w.ahead
 	w.mu.Unlock()
 	if !begin {

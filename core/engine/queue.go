@@ -37,8 +37,8 @@ func (t *errand) end(err error) {
 
 // Submit queues a request. It returns at once: with a *ContextError where the
 // request does not fit the context, a *TokenError or *SamplingError where it
-// can't be run, ErrQueueFull, ErrStopped or ErrStuck where it can't now. When
-// ctx ends, so does the generation.
+// can't be run, ErrQueueFull, ErrNoMemory, ErrStopped or ErrStuck where it can't
+// now. When ctx ends, so does the generation.
 func (e *Engine) Submit(ctx context.Context, r Request) (*Generation, error) {
 	if err := e.o.admit(r); err != nil {
 		return nil, err
@@ -57,6 +57,9 @@ func (e *Engine) enqueue(g *Generation) error {
 	defer e.mu.Unlock()
 	if err := e.open(); err != nil {
 		return err
+	}
+	if e.pressure.get() == NoMemory {
+		return ErrNoMemory
 	}
 	if e.running != nil || len(e.queue) > 0 {
 		n := e.waiting()

@@ -31,7 +31,7 @@ func (w *worker) withSession(prompt []int32, key string, f func(*session) error)
 	s.entry, s.cached, s.miss = e, h.length, h.miss
 	sound := false
 	defer func() {
-		if sound {
+		if sound && w.keeps() {
 			w.cache.put(e)
 		} else {
 			e.close()
@@ -100,7 +100,7 @@ func (s *session) save() {
 // makeRoom drops the snapshots that those to come will displace, and returns
 // which of those to come are worth taking.
 func (s *session) makeRoom(coming, keep []int) []int {
-	if s.w.o.CacheEntries == 0 {
+	if !s.w.keeps() {
 		return nil // nobody will come back to them
 	}
 	var at []int

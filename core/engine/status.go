@@ -40,6 +40,8 @@ type Status struct {
 	Totals Totals
 	Cache  CacheStatus
 
+	Pressure Pressure
+
 	WeightBytes, MappedBytes int64
 }
 
@@ -84,7 +86,7 @@ func (e *Engine) Status() Status {
 	queue, ahead := e.waiting(), e.foreseen != nil || e.ahead
 	e.mu.Unlock()
 	s := e.meter.status(time.Now())
-	s.Queue, s.QueueCap, s.Ahead = queue, e.o.Queue, ahead
+	s.Queue, s.QueueCap, s.Ahead, s.Pressure = queue, e.o.Queue, ahead, e.pressure.get()
 	return s
 }
 

@@ -46,6 +46,7 @@ func (w *worker) call(rows int, begin func() (backend.Step, error)) (backend.Ste
 	}
 	w.meter.stepped()
 	w.expect(0)
+	w.relieve()
 	if w.isLost() {
 		// The device came back, but the job has ended.
 		return nil, &DeviceError{ErrStuck}

@@ -48,6 +48,7 @@ func (w *worker) await() bool {
 		if w.ctx.Err() != nil {
 			w.endAll(ErrStopped)
 		}
+		w.relieve()
 		w.mu.Lock()
 		work, closing := len(w.queue) > 0, w.closing
 		w.mu.Unlock()
