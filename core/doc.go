@@ -18,6 +18,15 @@
 //	prompt     the tokens a request begins with
 //	completion the tokens generated after it
 //
+// # Answers that fit
+//
+//	grammar    a set of texts that a completion, or a part of it, is held to
+//	lexeme     a part of a grammar that needs no stack: a string, a number
+//	control    in package grammar: what stands for a control token
+//	automaton  a grammar bound to a vocabulary
+//	mask       the tokens that may come next
+//	guide      what steers a generation: it forces a token or restricts the choice
+//
 // # Evaluation
 //
 //	row          one token's vector

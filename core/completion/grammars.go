@@ -80,7 +80,11 @@ func (s *Service) vocabulary() (*grammar.Vocabulary, error) {
 	for _, name := range schema.Controls() {
 		tokens.Controls = append(tokens.Controls, s.ids[name])
 	}
-	return grammar.NewVocabulary(tokens)
+	v, err := grammar.NewVocabulary(tokens)
+	if err == nil {
+		schema.Prepare(v)
+	}
+	return v, err
 }
 
 // held is what a request's completion is held to.

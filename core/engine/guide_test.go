@@ -81,3 +81,35 @@ func TestGuideSteers(t *testing.T) {
 		t.Errorf("a guide's error became %v", err)
 	}
 }
+
+// BenchmarkSampleAllowed is what a choice among the allowed tokens costs at the
+// real vocabulary's size.
+func BenchmarkSampleAllowed(b *testing.B) {
+	const vocab = 248_077
+	rng := rand.New(rand.NewPCG(1, 1))
+	logits := make([]float32, vocab)
+	for i := range logits {
+		logits[i] = float32(rng.NormFloat64() * 3)
+	}
+	some := func(share float64) []uint64 {
+		mask := make([]uint64, (vocab+63)/64)
+		for i := range vocab {
+			if rng.Float64() < share {
+				mask[i/64] |= 1 << (i % 64)
+			}
+		}
+		return mask
+	}
+	for name, allowed := range map[string][]uint64{"all": nil, "most": some(0.95), "few": some(0.001)} {
+		for how, s := range map[string]Sampling{"greedy": {}, "top-k": {Temperature: 1, TopK: 20, TopP: 0.95}} {
+			b.Run(name+"/"+how, func(b *testing.B) {
+				p := newSampler(s, nil, vocab)
+				for b.Loop() {
+					if _, err := p.sample(logits, allowed); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -129,6 +129,14 @@ func (v *Vocabulary) build() {
 // tokensAt returns the tokens that end at a node.
 func (v *Vocabulary) tokensAt(node int32) []int32 { return v.ids[v.first[node]:v.first[node+1]] }
 
+// Prepare finds out what the start of a lexeme says of the tokens, so that no
+// request waits for it. The lexeme's table must be filled.
+func (v *Vocabulary) Prepare(l *Lexeme) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.local(l, l.start().state)
+}
+
 // Text sets mask to the tokens that are text.
 func (v *Vocabulary) Text(mask Mask) { copy(mask, v.isText) }
 

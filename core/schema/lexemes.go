@@ -23,6 +23,14 @@ var (
 	})
 )
 
+// Prepare has a vocabulary find out what nearly every schema asks of it.
+func Prepare(v *grammar.Vocabulary) {
+	for _, b := range []*dfa.Bytes{anyString(), anyStringInCall(), anyArgument()} {
+		v.Prepare(grammar.NewLexeme(b))
+		v.Prepare(grammar.NewCountedLexeme(b, 0, 1))
+	}
+}
+
 func must(c *dfa.Chars, err error) *dfa.Chars {
 	if err != nil {
 		panic("schema: a lexeme of our own: " + err.Error())
