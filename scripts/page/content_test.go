@@ -13,7 +13,7 @@ const hostile = `<script>window.pwned = 1</script>
 
 # <b onclick="pwned=4">Heading</b>
 
-[a link](javascript:window.pwned=5) [another](data:text/html;base64,PHNjcmlwdD4=) [third](vbscript:x)
+[a link](javascript:window.pwned=5) [another](data:text/html;base64,PHNjcmlwdD4=) [third](vbscript:x) [fourth](data:image/png;base64,AAAA) [fifth](slack://open) [sixth](/v1/status)
 ![picture](http://evil.example/p.png "onload=pwned") <svg/onload=window.pwned=6>
 [good](https://example.org/?a=1&b=2 "<img src=x onerror=pwned=7>") <https://example.net/>
 

@@ -140,13 +140,14 @@ func TestGrowingMarkdown(t *testing.T) {
 		const source = `+quote(source)+`;
 		const [grown, whole] = [0, 0].map(() => document.createElement('div'));
 		const prose = new Prose(grown);
-		let first;
+		let first, kept;
 		for (let n = 1; n <= source.length; n++) {
 			prose.show(source.slice(0, n));
 			if (n === 10) first = grown.firstChild;
+			if (n === source.indexOf('[ref]:')) kept = grown.firstChild === first;
 		}
 		new Prose(whole).show(source);
-		return [grown.innerHTML, whole.innerHTML, String(grown.firstChild === first)];
+		return [grown.innerHTML, whole.innerHTML, String(kept)];
 	}`)
 	if got[0] != got[1] {
 		t.Errorf("grown it is\n%s\nat once\n%s", got[0], got[1])
