@@ -113,7 +113,7 @@ func TestRefusedTools(t *testing.T) {
 // reads fit.
 func TestRandomCallsFit(t *testing.T) {
 	v := vocabularyOf(t, fragments)
-	rounds, said, silent := 300, 0, 0
+	rounds, said, silent := 120, 0, 0
 	if testing.Short() {
 		rounds = 100
 	}

@@ -193,7 +193,7 @@ func newSpeaker(rng *rand.Rand, v *grammar.Vocabulary) *speaker {
 // Whatever the schema and whatever the logits, the answer fits.
 func TestRandomAnswersFit(t *testing.T) {
 	v := vocabularyOf(t, fragments)
-	rounds, said, silent := 500, 0, 0
+	rounds, said, silent := 250, 0, 0
 	if testing.Short() {
 		rounds = 100
 	}
@@ -232,7 +232,7 @@ func TestRandomAnswersFit(t *testing.T) {
 // place: no way to cut a text into tokens is ruled out.
 func TestMasksRuleOutNothing(t *testing.T) {
 	v := vocabularyOf(t, fragments)
-	rounds := 150
+	rounds := 90
 	if testing.Short() {
 		rounds = 40
 	}
