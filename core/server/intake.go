@@ -22,7 +22,9 @@ type intake struct {
 
 const (
 	maxReceived = 16 * maxBody
-	maxAtWork   = 2 * maxBody
+	// maxAtWork is less than the largest body, which is worked on alone. A byte
+	// of it can become fifty: a token id in an array has two.
+	maxAtWork = 4 << 20
 )
 
 func newIntake(most, workMost int64) *intake {
