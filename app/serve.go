@@ -132,6 +132,7 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 		}
 		fmt.Fprintln(out, "ready")
 	}()
+	go watchPressure(ctx, run, memoryPressure, pressureEvery)
 	if s.parent != nil {
 		if err := s.parent.Listening("http://" + listeners[0].Addr().String()); err != nil {
 			return err
