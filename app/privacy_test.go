@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,12 +91,35 @@ func TestNothingTellsWhatPeopleWrote(t *testing.T) {
 	}
 	fault.Store(nil)
 	cancelHalfWay(t, url, &fault)
-	for _, path := range []string{"/metrics", "/v1/status", "/health", "/v1/capabilities", "/v1/models"} {
+	everyEndpoint(t, url)
+	for _, path := range []string{"/v1/models/" + canary, "/" + canary, "/page/" + canary, "/v1/models?" + canary} {
+		send(t, context.Background(), url+path, "")
+	}
+	for _, path := range []string{"/metrics", "/v1/status", "/health", "/health/live", "/health/ready", "/v1/capabilities", "/v1/models", "/"} {
 		if _, body := send(t, context.Background(), url+path, ""); canaryTold.MatchString(body) {
 			t.Errorf("%s tells: %s", path, body)
 		}
 	}
 	searchFiles(t, home)
+}
+
+// everyEndpoint wants a request with the canary for each endpoint that takes a
+// body.
+func everyEndpoint(t *testing.T, url string) {
+	t.Helper()
+	_, body := send(t, context.Background(), url+"/v1/capabilities", "")
+	var c struct {
+		Endpoints []struct{ Method, Path string }
+	}
+	if err := json.Unmarshal([]byte(body), &c); err != nil || len(c.Endpoints) == 0 {
+		t.Fatalf("capabilities %.100s: %v", body, err)
+	}
+	for _, e := range c.Endpoints {
+		has := func(r canaryRequest) bool { return r.path == e.Path }
+		if e.Method == http.MethodPost && !slices.ContainsFunc(canaryRequests(), has) {
+			t.Errorf("no request with the canary for %s", e.Path)
+		}
+	}
 }
 
 type canaryRequest struct {
@@ -121,7 +146,10 @@ func canaryRequests() []canaryRequest {
 		{"/v1/completions", `{"model":"demo","max_tokens":4,"prompt":[` + canaryTokens + `]}`, 200},
 		{"/v1/completions", `{"model":"demo","max_tokens":4,"prompt":[` + canaryOutside + `]}`, 400},
 		{"/v1/messages", `{"model":"demo","max_tokens":4,"messages":[{"role":"user","content":"` + canary + `"}]}`, 200},
+		{"/v1/messages", `{"model":"demo","max_tokens":4,"stream":true,"system":"` + canary + `","messages":[{"role":"user","content":"` + canary + `"}]}`, 200},
+		{"/v1/messages/count_tokens", `{"model":"demo","messages":[{"role":"user","content":"` + canary + `"}]}`, 200},
 		{"/v1/responses", `{"model":"demo","max_output_tokens":16,"store":false,"input":"` + canary + `"}`, 200},
+		{"/v1/responses", `{"model":"demo","max_output_tokens":16,"stream":true,"input":"` + canary + `"}`, 200},
 		{"/tokenize", `{"model":"demo","prompt":"` + canary + `"}`, 200},
 		{"/detokenize", `{"model":"demo","tokens":[` + canaryTokens + `]}`, 200},
 		{"/detokenize", `{"model":"demo","tokens":[` + canaryOutside + `]}`, 400},
