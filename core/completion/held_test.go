@@ -3,6 +3,7 @@ package completion
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"calla/core/chat"
 	"calla/core/engine"
+	"calla/core/grammar"
 	"calla/core/schema"
 	"calla/core/tokenizer"
 )
@@ -235,6 +237,24 @@ func TestSingleCall(t *testing.T) {
 				t.Errorf("calls %q, reason %s; want %d calls", got.names, got.result.Reason, tt.want)
 			}
 		})
+	}
+}
+
+// A text that can be read in too many ways ends with an error of that name.
+func TestAmbiguousAnswer(t *testing.T) {
+	const either = `{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#/$defs/x"},{"$ref":"#/$defs/y"},{"type":"null"}]}},"required":["a"]}`
+	s := script(t, func(tok *tokenizer.Tokenizer) []int32 { return spell(tok, strings.Repeat(`{"a":`, 40)) })
+	c, err := s.Start(t.Context(), Request{Messages: user("?"), LogProbs: engine.NoLogProbs,
+		Answer: json.RawMessage(`{"$ref":"#/$defs/x","$defs":{"x":` + either + `,"y":` + either + `}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for err == nil {
+		_, err = c.Next()
+	}
+	if !errors.Is(err, grammar.ErrAmbiguous) {
+		t.Errorf("error %v, want grammar.ErrAmbiguous", err)
 	}
 }
 
