@@ -46,6 +46,7 @@ Model: Tiny
     [ ] Use the Built-In Demo Model
 (Address: None While the Engine Is Off)
 (Copy Address)
+(Open Chat)
 ---`
 	got := w.see("Calla: No Model").String()
 	got = regexp.MustCompile(`Model \([0-9.]+ MB\)`).ReplaceAllString(got, "Model (10.8 MB)")
@@ -125,6 +126,11 @@ func testMenuChat(t *testing.T, w *world) {
 	w.wait("that the machine may sleep", func() bool { n, _ := w.power.holders(); return n == 0 })
 
 	const question = `{"model":"calla","temperature":0,"messages":[{"role":"user","content":"What is the capital of France?"}]}`
+	w.click("Open Chat")
+	if got, want := strings.TrimSpace(w.file("opened")), strings.TrimSuffix(w.base(), "v1"); got != want {
+		t.Errorf("Open Chat opens %s, want %s", got, want)
+	}
+	os.Remove(w.path("opened"))
 	response, err := http.Post(w.base()+"/chat/completions", "application/json", strings.NewReader(question))
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,8 @@ func (a *app) ask(e menu.Effect) {
 		}
 	case menu.CopyText:
 		a.try("copy", a.desktop.Copy(e.Text))
+	case menu.OpenPage:
+		a.try("open the chat", a.desktop.Open(e.URL))
 	case menu.TakeKey:
 		key, err := a.key()
 		if a.try("read the key", err) {

@@ -28,6 +28,7 @@ type (
 	NewKey         struct{}
 	CopyKey        struct{}
 	CopyAddress    struct{}
+	OpenChat       struct{}
 	EditPreference struct{} // the file
 	ShowLog        struct{}
 	Quit           struct{}
@@ -96,6 +97,7 @@ func (ToggleKey) msg()       {}
 func (NewKey) msg()          {}
 func (CopyKey) msg()         {}
 func (CopyAddress) msg()     {}
+func (OpenChat) msg()        {}
 func (EditPreference) msg()  {}
 func (ShowLog) msg()         {}
 func (Quit) msg()            {}
@@ -135,6 +137,7 @@ type (
 	MakeKey         struct{}
 	TakeKey         struct{} // into the pasteboard
 	CopyText        struct{ Text string }
+	OpenPage        struct{ URL string }
 	RevealFiles     struct{}
 	OpenPreferences struct{}
 	OpenLog         struct{}
@@ -155,6 +158,7 @@ func (SetKey) effect()          {}
 func (MakeKey) effect()         {}
 func (TakeKey) effect()         {}
 func (CopyText) effect()        {}
+func (OpenPage) effect()        {}
 func (RevealFiles) effect()     {}
 func (OpenPreferences) effect() {}
 func (OpenLog) effect()         {}

@@ -46,6 +46,11 @@ func update(s State, m Msg) (State, []Effect) {
 			return s, nil
 		}
 		return s, []Effect{CopyText{s.BaseURL()}}
+	case OpenChat:
+		if s.Engine.serving() {
+			return s, []Effect{OpenPage{s.URL + "/"}}
+		}
+		return s, nil
 	case EditPreference:
 		return s, []Effect{OpenPreferences{}}
 	case ShowLog:

@@ -114,6 +114,8 @@ func TestTransitions(t *testing.T) {
 		{"copy the key", at(func(s *State) { s.Settings.Key = true }), CopyKey{}, Whole, Off, []Effect{TakeKey{}}},
 		{"copy no key", at(), CopyKey{}, Whole, Off, nil},
 		{"copy the address", at(engine(Ready)), CopyAddress{}, Whole, Ready, []Effect{CopyText{"http://127.0.0.1:11535/v1"}}},
+		{"open the chat", at(engine(Ready)), OpenChat{}, Whole, Ready, []Effect{OpenPage{"http://127.0.0.1:11535/"}}},
+		{"open the chat while it loads", at(engine(Loading)), OpenChat{}, Whole, Loading, nil},
 		{"copy no address", at(), CopyAddress{}, Whole, Off, nil},
 		{"edit the file", at(), EditPreference{}, Whole, Off, []Effect{OpenPreferences{}}},
 		{"show the log", at(), ShowLog{}, Whole, Off, []Effect{OpenLog{}}},
@@ -297,7 +299,7 @@ func (w *world) checkIntents(items []Item) {
 var messages = []Msg{
 	Start{}, Stop{}, Restart{}, Download{}, Halt{}, Verify{}, Reveal{}, AskRemove{}, Remove{}, ToggleDemo{},
 	SetMaxSeq{8192}, SetMaxSeq{131072}, SetEntries{4}, SetIdle{0}, ToggleStart{}, ToggleLogin{}, ToggleKey{}, NewKey{},
-	CopyKey{}, CopyAddress{}, EditPreference{}, ShowLog{},
+	CopyKey{}, CopyAddress{}, OpenChat{}, EditPreference{}, ShowLog{},
 	FilesFound{Files: Absent}, FilesFound{Files: Partial, Reason: "x"}, FilesFound{Files: Whole, Removable: true},
 	FilesFound{Files: Damaged, Reason: "x", Removable: true}, JobProgress{Progress{1, 2, 3, 4, "x"}},
 	Listening{"http://127.0.0.1:1"}, Observed{Status{State: Loading}}, Observed{Status{State: Ready}}, Observed{Status{State: Busy}},

@@ -39,7 +39,7 @@ func View(s State) []Item {
 	return slices.Concat(
 		head(s), []Item{separator("1")},
 		engineLines(s), []Item{separator("2")},
-		[]Item{modelMenu(s), addressLine(s), copyLine(s)}, []Item{separator("3")},
+		[]Item{modelMenu(s), addressLine(s), copyLine(s), chatLine(s)}, []Item{separator("3")},
 		[]Item{errorMenu(s), action("log", "Show Log", ShowLog{}, true), preferences(s), about(s)},
 		[]Item{separator("4"), action("quit", "Quit Calla", Quit{}, true)},
 	)
@@ -118,6 +118,11 @@ func addressLine(s State) Item {
 
 func copyLine(s State) Item {
 	return action("copy", "Copy Address", CopyAddress{}, s.URL != "")
+}
+
+// chatLine opens the page that the engine serves.
+func chatLine(s State) Item {
+	return action("chat", "Open Chat", OpenChat{}, s.Engine.serving())
 }
 
 func errorMenu(s State) Item {
