@@ -93,7 +93,15 @@ func compareTokens(t *testing.T, e *evaluation, c expectation) {
 // serveDemo serves the demo model over HTTP for the length of a test.
 func serveDemo(t *testing.T) *httptest.Server {
 	t.Helper()
-	s := serveFlags{settings: demoSettings()}
+	srv := httptest.NewServer(serveHandler(t, serveFlags{settings: demoSettings()}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// serveHandler returns what calla serve answers requests with. Its engine ends
+// with the test.
+func serveHandler(t *testing.T, s serveFlags) http.Handler {
+	t.Helper()
 	o, err := s.open()
 	if err != nil {
 		t.Fatal(err)
@@ -107,17 +115,15 @@ func serveDemo(t *testing.T) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		endServing(o, e, log)
+		o.Close()
+	})
 	h, err := s.handler(o, e, memory, "", log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(h)
-	t.Cleanup(func() {
-		srv.Close()
-		endServing(o, e, log)
-		o.Close()
-	})
-	return srv
+	return h
 }
 
 // The chat endpoint gives the same text.
