@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -78,5 +77,3 @@ func (p lazyPattern) MatchString(s string) bool {
 	c, err := dfa.NewMaker(patternWork).Pattern(string(p))
 	return err == nil && c.Has(s)
 }
-
-var _ fmt.Stringer = lazyPattern("")
