@@ -77,59 +77,76 @@ func BenchmarkQMatMul(b *testing.B) {
 
 // The state is what a step reads and writes.
 func BenchmarkDeltaStep(b *testing.B) {
-	const dim = 128
-	s, o := make([]float32, dim*dim), make([]float32, dim)
-	q, k, v := make([]float32, dim), make([]float32, dim), make([]float32, dim)
-	b.SetBytes(4 * 2 * dim * dim)
-	for b.Loop() {
-		DeltaStep(BF16, o, s, q, k, v, 0.9, 0.5)
-	}
+	forEachKernels(b, func(b *testing.B, kernels *kernels) {
+		const dim = 128
+		s, o := make([]float32, dim*dim), make([]float32, dim)
+		q, k, v := make([]float32, dim), make([]float32, dim), make([]float32, dim)
+		b.SetBytes(4 * 2 * dim * dim)
+		for b.Loop() {
+			kernels.deltaStep(BF16, o, s, q, k, v, 0.9, 0.5)
+		}
+	})
 }
 
 func BenchmarkDeltaChunk(b *testing.B) {
-	const rows, dim = 64, 128
-	s, o := make([]float32, dim*dim), make([]float32, rows*dim)
-	q, k, v := make([]float32, rows*dim), make([]float32, rows*dim), make([]float32, rows*dim)
-	decay, beta := make([]float32, rows), make([]float32, rows)
-	for b.Loop() {
-		DeltaChunk(BF16, o, s, q, k, v, decay, beta)
-	}
-	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
+	forEachKernels(b, func(b *testing.B, k *kernels) {
+		const rows, dim = 64, 128
+		c, s := newChunkScratch(new(carver), dim, dim), make([]float32, dim*dim)
+		for b.Loop() {
+			k.deltaChunk(BF16, c, s, rows, dim, dim)
+		}
+		b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
+	})
 }
 
-// One query head over a context; bytes are those of its keys and values in
-// bfloat16.
+// The eight query heads of one KV head over a context; bytes are those of its
+// keys and values in bfloat16.
 func BenchmarkAttend(b *testing.B) {
-	const dim = 256
+	const dim, heads = 256, 8
 	for _, n := range []int{64, 4096} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
-			o, q := make([]float32, dim), make([]float32, dim)
-			keys, values := make([]float32, n*dim), make([]float32, n*dim)
-			b.SetBytes(int64(2 * 2 * n * dim))
-			for b.Loop() {
-				Attend(BF16, o, q, keys, values, 0.0625)
-			}
+			forEachKernels(b, func(b *testing.B, k *kernels) {
+				cells := make([]byte, 2*keyBlock*dim)
+				w := &workerScratch{scores: make([]float32, heads*keyBlock)}
+				for _, block := range []*[]float32{&w.keys, &w.values, &w.keysT} {
+					*block = make([]float32, keyBlock*dim)
+				}
+				q, parts := make([]float32, heads*dim), make([]float32, heads*(2+dim))
+				b.SetBytes(int64(2 * 2 * n * dim))
+				for b.Loop() {
+					for from := 0; from < n; from += keyBlock {
+						k.unpack(BF16, w.keys, cells)
+						k.unpack(BF16, w.values, cells)
+						k.turnKeys(w, keyBlock, dim)
+						k.foldBlock(w, keyBlock, headRows{q, heads, dim, dim}, parts, 0.0625)
+					}
+				}
+			})
 		})
 	}
 }
 
 func BenchmarkConv(b *testing.B) {
-	const rows, channels, taps = 1, 8192, 4
-	y, x := make([]float32, rows*channels), make([]float32, (taps-1+rows)*channels)
-	w := make([]float32, channels*taps)
-	for b.Loop() {
-		Conv(BF16, y, x, w, rows, channels, 0, channels)
-	}
-	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
+	forEachKernels(b, func(b *testing.B, k *kernels) {
+		const rows, channels, taps = 1, 8192, 4
+		y, x := make([]float32, rows*channels), make([]float32, (taps-1+rows)*channels)
+		w := make([]float32, channels*taps)
+		for b.Loop() {
+			k.conv(BF16, y, x, w, rows, channels, 0, channels)
+		}
+		b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
+	})
 }
 
 func BenchmarkRMSNorm(b *testing.B) {
-	const width = 2048
-	y, x, w := make([]float32, width), make([]float32, width), make([]float32, width)
-	for b.Loop() {
-		RMSNorm(BF16, y, x, w, 1e-6)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+	forEachKernels(b, func(b *testing.B, k *kernels) {
+		const width = 2048
+		y, x, w := make([]float32, width), make([]float32, width), make([]float32, width)
+		for b.Loop() {
+			k.rmsNorm(BF16, y, x, w, 1e-6)
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+	})
 }
 
 func BenchmarkRoute(b *testing.B) {
