@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -110,6 +111,17 @@ func BenchmarkSampleAllowed(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A model whose output is not a number has failed, whichever tokens are allowed.
+func TestNotANumberOutsideTheAllowedTokens(t *testing.T) {
+	nan := float32(math.NaN())
+	logits := []float32{1, nan, 2, 3}
+	for _, s := range []Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 1}, {FrequencyPenalty: 1}} {
+		if _, err := newSampler(s, nil, 4).sample(logits, []uint64{0b1101}); !errors.Is(err, ErrNotANumber) {
+			t.Errorf("%+v: %v, want ErrNotANumber", s, err)
 		}
 	}
 }

@@ -116,6 +116,10 @@ func (p *sampler) sample(logits []float32, allowed []uint64) (int32, error) {
 	if allowed == nil {
 		return p.choose(logits)
 	}
+	// The model has failed too where the rows that are left out show it.
+	if _, err := argmax(logits); err != nil {
+		return 0, err
+	}
 	ids, among := p.only(logits, allowed)
 	i, err := p.choose(among)
 	if err != nil {
