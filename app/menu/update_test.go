@@ -210,7 +210,7 @@ func TestSequences(t *testing.T) {
 func TestWalk(t *testing.T) {
 	want := strings.Join(shape(View(base())), "\n")
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
+	for range 40 {
 		w := &world{t: t, state: at(files(Checking))}
 		for range 60 {
 			w.step(messages[r.IntN(len(messages))])

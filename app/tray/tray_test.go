@@ -107,7 +107,7 @@ func TestDrawing(t *testing.T) {
 	defer tr.Stop()
 	s := menu.State{Files: menu.Checking, Engine: menu.Off}
 	tr.build(nil, menu.View(s))
-	for range 3000 {
+	for range 1500 {
 		s, _ = menu.Update(s, messages[r.IntN(len(messages))])
 		tr.apply(menu.View(s))
 		if d := cmp.Diff(wanted(menu.View(s), ""), seen(b.root, "")); d != "" {
