@@ -53,7 +53,7 @@ func (s *State) admit(c backend.Call) ([]int32, error) {
 	}
 	for _, t := range tokens {
 		if t < 0 || int(t) >= s.weights.config.Vocab {
-			return nil, fmt.Errorf("cpu: token %d, want 0 to %d", t, s.weights.config.Vocab-1)
+			return nil, fmt.Errorf("cpu: a token is not in the vocabulary of %d", s.weights.config.Vocab)
 		}
 	}
 	return tokens, checkPhase(c, s.length, len(tokens))
