@@ -383,6 +383,54 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// TestAskedBeforeTheFirstByte: of a repository that lacks one file, or has it in
+// another length, nothing is fetched.
+func TestAskedBeforeTheFirstByte(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*hubtest.Reply)
+	}{
+		{"a file is not there", always(func(r *hubtest.Reply) { r.Error(404) })},
+		{"a file has another length", always(func(r *hubtest.Reply) { r.Whole(); r.Body = r.Body[:1000] })},
+		{"a log-in page", always(func(r *hubtest.Reply) { r.Page() })},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t)
+			s.hub.Misbehave(tt.fault)
+			if _, err := Pull(context.Background(), s.Options); err == nil {
+				t.Fatal("Pull: no error")
+			}
+			for _, r := range s.hub.Requests() {
+				if r.Range != "bytes=0-0" {
+					t.Errorf("%s was asked for %s", r.Path, r.Range)
+				}
+			}
+		})
+	}
+}
+
+// TestWholeFilesOnce: from a server that knows no ranges a file is not fetched
+// once for every connection or piece.
+func TestWholeFilesOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*hubtest.Reply)
+		most  int // requests for the shard
+	}{
+		{"as the first answers tell", func(r *hubtest.Reply) { r.Whole() }, 1},
+		{"as is seen later", faulty(func(n int, r *hubtest.Reply) { r.Whole() }), 4}, // one a connection, and the file
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, hubtest.File{Name: shard1, Content: hubtest.Random(3, 40*testPiece)})
+			s.hub.Misbehave(tt.fault)
+			s.pull()
+			if got := s.asked(shard1); len(got) > tt.most {
+				t.Errorf("%d requests for the shard, want at most %d: %v", len(got), tt.most, got)
+			}
+		})
+	}
+}
+
 // TestUntrustedCertificate is refused at once: it will be the same the next time.
 func TestUntrustedCertificate(t *testing.T) {
 	s := newSite(t)
