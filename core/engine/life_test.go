@@ -297,24 +297,24 @@ func TestCloseDrainsOrCancels(t *testing.T) {
 
 func TestParallelRequestsAnswerAsAlone(t *testing.T) {
 	e := start(t, &backendtest.Device{}, testOptions())
-	want := make([][]int32, 16)
-	for i := range want {
-		want[i] = cold(t, Request{Prompt: join(turn(i%4, 300), turn(i, 20), open), MaxTokens: 8, LogProbs: NoLogProbs}).tokens
+	requests := make([]Request, 64)
+	want := make([][]int32, len(requests))
+	for i := range requests {
+		requests[i] = Request{Prompt: join(turn(i%4, 300), turn(i, 20+i), open), MaxTokens: 8, LogProbs: NoLogProbs}
+		want[i] = cold(t, requests[i]).tokens
 	}
 	var all sync.WaitGroup
-	for range 4 {
-		for i := range want {
-			all.Go(func() {
-				g, err := e.Submit(context.Background(), Request{Prompt: join(turn(i%4, 300), turn(i, 20), open), MaxTokens: 8, LogProbs: NoLogProbs})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if o, err := collect(g); err != nil || !slices.Equal(o.tokens, want[i]) {
-					t.Errorf("request %d under load: %v, %v; alone %v", i, o.tokens, err, want[i])
-				}
-			})
-		}
+	for i, r := range requests {
+		all.Go(func() {
+			g, err := e.Submit(context.Background(), r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if o, err := collect(g); err != nil || !slices.Equal(o.tokens, want[i]) {
+				t.Errorf("request %d under load: %v, %v; alone %v", i, o.tokens, err, want[i])
+			}
+		})
 	}
 	all.Wait()
 }
