@@ -12,6 +12,7 @@ import (
 	"calla/core/checkpoint"
 	"calla/core/completion"
 	"calla/core/cpu"
+	"calla/core/download"
 	"calla/core/engine"
 	"calla/core/model"
 	"calla/core/tokenizer"
@@ -44,6 +45,10 @@ func (s *settings) openBare() (*opened, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if err := s.findModel(); err != nil {
+		device.Close()
+		return nil, modelError{err}
+	}
 	c, err := s.openCheckpoint()
 	if err != nil {
 		device.Close()
@@ -56,6 +61,25 @@ func (s *settings) openBare() (*opened, error) {
 		return nil, modelError{err}
 	}
 	return o, nil
+}
+
+// findModel settles which model the settings mean: auto is the downloaded one,
+// or the built-in where none was downloaded. A folder whose files changed since
+// they were verified is refused.
+func (s *settings) findModel() error {
+	switch s.model {
+	case "demo":
+		return nil
+	case "auto":
+		folder, err := locateModel()
+		if errors.Is(err, download.ErrNotFound) {
+			s.model = "demo"
+			return nil
+		}
+		s.model = folder
+		return err
+	}
+	return checkModel(s.model)
 }
 
 func (s *settings) openCheckpoint() (*checkpoint.Checkpoint, error) {

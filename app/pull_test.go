@@ -390,6 +390,12 @@ func TestCheckModel(t *testing.T) {
 	if err := checkModel(dir); !errors.Is(err, download.ErrChanged) || !strings.Contains(err.Error(), "calla pull mends it") {
 		t.Errorf("a changed folder: %v, want ErrChanged and what to do", err)
 	}
+	if err := (&settings{model: dir}).findModel(); !errors.Is(err, download.ErrChanged) {
+		t.Errorf("serve from a changed folder: %v, want ErrChanged", err)
+	}
+	if s := (settings{model: "auto"}); s.findModel() != nil || s.model != "demo" {
+		t.Errorf("without a downloaded model auto is %s, want demo", s.model)
+	}
 	if _, err := locateModel(); !errors.Is(err, download.ErrNotFound) || !strings.Contains(err.Error(), "calla pull downloads it") {
 		t.Errorf("the published model: %v, want that it is not there, and what to do", err)
 	}

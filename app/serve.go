@@ -95,6 +95,7 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 	if err := server.CheckBind(s.host, key); err != nil {
 		return usageError{err}
 	}
+	auto := s.model == "auto"
 	o, err := s.open()
 	if err != nil {
 		return err
@@ -110,6 +111,9 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 	}
 	for _, l := range listeners {
 		fmt.Fprintf(out, "listening on http://%s\n", l.Addr())
+	}
+	if auto && o.demo {
+		fmt.Fprintln(out, "no downloaded model: serving the small one that is built in; calla pull downloads Qwen3.6-35B-A3B")
 	}
 	fmt.Fprintf(out, "model %s on %s, at most %s of memory for contexts of %d tokens\n",
 		o.checkpoint.Name(), o.device.Name(), bytesText(memory.Total()), e.MaxSeq)

@@ -27,7 +27,7 @@ type settings struct {
 // modelFlags adds what every command that loads a model has.
 func (s *settings) modelFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.model, "model", "demo", "folder of the checkpoint, or demo for the small model that is built in")
+	f.StringVar(&s.model, "model", "auto", "folder of the checkpoint, demo for the small model that is built in, or auto: the downloaded model, or the built-in without one")
 	f.BoolVar(&s.anySize, "any-size", false, "accept other sizes of the same architecture (for development)")
 	bind(f, "backend", &s.backend)
 }
