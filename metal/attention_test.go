@@ -119,14 +119,14 @@ func TestAttendStep(t *testing.T) {
 		{demoAttention, []int{5, 200}},
 		{pairAttention, []int{2, 100}},
 		{realAttention, []int{0, 31, 32, 1000}},
-		{smallAttention, []int{32766, 32767, 32768, 65535, 131071, 262143}},
+		{smallAttention, []int{32767, 32768, 65535, 131071, 262143}},
 	} {
 		for _, from := range tt.from {
 			t.Run(fmt.Sprintf("%v at %d", tt.c, from), func(t *testing.T) {
 				if testing.Short() && from > 5000 {
 					t.Skip("a long context")
 				}
-				everyOrder(t, from < 40 && tt.c.dim < 100, func(t *testing.T, r *rig) {
+				everyOrder(t, sized(from < 40 && tt.c.dim < 100, from > 5000 || tt.c.heads > 8), func(t *testing.T, r *rig) {
 					s, a := tt.c.shape(), newAttentionTwin(tt.c.shape(), r.source, from)
 					cache := a.cache(r, 1)
 					projected := r.source.normal(s.Width, 1)
@@ -160,7 +160,7 @@ func TestAttendRows(t *testing.T) {
 			if testing.Short() && tt.from > 5000 {
 				t.Skip("a long context")
 			}
-			everyOrder(t, tt.rows < 5 && tt.from < 100 && tt.c.dim < 100, func(t *testing.T, r *rig) {
+			everyOrder(t, sized(tt.rows < 5 && tt.from < 100 && tt.c.dim < 100, tt.rows > 60 || tt.from > 5000), func(t *testing.T, r *rig) {
 				s, a := tt.c.shape(), newAttentionTwin(tt.c.shape(), r.source, tt.from)
 				cache := a.cache(r, tt.rows)
 				projected := r.source.normal(tt.rows*s.Width, 1)

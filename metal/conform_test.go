@@ -46,9 +46,6 @@ func TestEdges(t *testing.T) { conform.Edges(t, subject) }
 func TestExact(t *testing.T) {
 	s := subject
 	s.Variants = map[string]func(testing.TB) backend.Device{
-		"descending": func(t testing.TB) backend.Device {
-			return emulated(t, emulator.Schedule{Order: 1, Workers: 2}, metal.Options{})
-		},
 		"by lot": func(t testing.TB) backend.Device {
 			return emulated(t, emulator.Schedule{Order: 7, Workers: 2}, metal.Options{})
 		},

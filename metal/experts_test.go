@@ -9,6 +9,7 @@ import (
 	"calla/core/conform"
 	"calla/core/cpu"
 	"calla/core/tensor"
+	"calla/metal/emulator"
 )
 
 // expertsCase is a mixture of experts.
@@ -104,7 +105,7 @@ var expertsCases = []struct {
 func TestExpertsStep(t *testing.T) {
 	for _, tt := range expertsCases {
 		t.Run(tt.name, func(t *testing.T) {
-			everyOrder(t, tt.c.experts <= 16, func(t *testing.T, r *rig) {
+			everyOrder(t, sized(tt.c.experts <= 16 && tt.c.hidden < 1000, tt.c.hidden > 1000), func(t *testing.T, r *rig) {
 				s, m := tt.c.shape(), newMixtureTwin(tt.c.shape(), r.source)
 				h, logits := r.source.normal(s.Hidden, 1), r.source.normal(align(s.Experts+1, tileRows), 2)
 				if tt.tie {
@@ -134,24 +135,24 @@ func (r *rig) rowsRouting(s ExpertsShape, rows int, logits []float32) Routing {
 }
 
 func TestExpertRows(t *testing.T) {
-	sized := expertsCase{128, 16, 4, 64, 128}
+	usual := expertsCase{128, 16, 4, 64, 128}
 	for _, tt := range []struct {
 		name   string
 		rows   int
 		c      expertsCase
 		choose func(logits []float32, row int)
 	}{
-		{"one row", 1, sized, nil},
+		{"one row", 1, usual, nil},
 		{"two rows", 2, expertsCase{64, 4, 2, 64, 64}, nil},
-		{"nine rows", 9, sized, nil},
-		{"all rows to the same experts", 33, sized, func(l []float32, _ int) { copy(l, []float32{9, 8, 7, 6}) }},
-		{"experts with none", 31, sized, func(l []float32, row int) { clear(l[8:16]); copy(l, []float32{5, 4, 3, 2, 1}) }},
+		{"nine rows", 9, usual, nil},
+		{"all rows to the same experts", 33, usual, func(l []float32, _ int) { copy(l, []float32{9, 8, 7, 6}) }},
+		{"experts with none", 31, usual, func(l []float32, row int) { clear(l[8:16]); copy(l, []float32{5, 4, 3, 2, 1}) }},
 		{"an expert each", 64, expertsCase{64, 64, 1, 64, 64}, func(l []float32, row int) { l[row] = 50 }},
-		{"a block and a row", 65, sized, nil},
+		{"a block and a row", 65, usual, nil},
 		{"256 experts", 130, expertsCase{64, 256, 8, 64, 64}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			everyOrder(t, tt.rows < 3, func(t *testing.T, r *rig) {
+			everyOrder(t, sized(tt.rows < 3, tt.rows > 100), func(t *testing.T, r *rig) {
 				s, m, rows := tt.c.shape(), newMixtureTwin(tt.c.shape(), r.source), tt.rows
 				stride := align(s.Experts+1, tileRows)
 				x, h := r.source.normal(rows*s.Hidden, 1), r.source.normal(rows*s.Hidden, 1)
@@ -205,55 +206,54 @@ func integers(b Binding, n int) []uint32 {
 	return out
 }
 
-// TestOps runs the tables of operations that the device has on their own.
+// TestOps runs the tables of operations that the device has on their own, by lot.
 func TestOps(t *testing.T) {
-	everyOrder(t, false, func(t *testing.T, r *rig) {
-		conform.Ops(t, conform.Operations{
-			Rounded: true,
-			RMSNorm: func(y, x, w []float32, eps float32) {
-				out := r.buffer(2 * len(y))
-				r.enc.NormaliseRows(r.bf16s(x), r.bf16s(w), out, len(x)/len(w), len(w), eps)
+	r := newRig(t, openLibrary(t), emulator.Schedule{Order: 5, Workers: 2})
+	conform.Ops(t, conform.Operations{
+		Rounded: true,
+		RMSNorm: func(y, x, w []float32, eps float32) {
+			out := r.buffer(2 * len(y))
+			r.enc.NormaliseRows(r.bf16s(x), r.bf16s(w), out, len(x)/len(w), len(w), eps)
+			r.run()
+			copy(y, read16(out, len(y)))
+		},
+		QMatMul: func(y []float32, w conform.Matrix, x []float32, rows int) {
+			m := r.matrix(cpu.Matrix(w))
+			wide := m.tiles() * tileRows
+			out := r.buffer(4 * rows * wide)
+			var got []float32
+			if w.Bits == 8 {
+				r.enc.RouteRowsLogits(r.bf16s(x), m, out, rows)
 				r.run()
-				copy(y, read16(out, len(y)))
-			},
-			QMatMul: func(y []float32, w conform.Matrix, x []float32, rows int) {
-				m := r.matrix(cpu.Matrix(w))
-				wide := m.tiles() * tileRows
-				out := r.buffer(4 * rows * wide)
-				var got []float32
-				if w.Bits == 8 {
-					r.enc.RouteRowsLogits(r.bf16s(x), m, out, rows)
-					r.run()
-					got = read32(out, rows*wide)
-				} else {
-					r.enc.Matmul(r.bf16s(x), m, out, rows)
-					r.run()
-					got = read16(out, rows*wide)
-				}
-				for i := range rows {
-					copy(y[i*w.Out:][:w.Out], got[i*wide:])
-				}
-			},
-			Embed: func(h []float32, table conform.Matrix, tokens []int32) {
-				ids := make([]uint32, len(tokens))
-				for i, v := range tokens {
-					ids[i] = uint32(v)
-				}
-				out := r.buffer(2 * len(h))
-				r.enc.Embed(r.u32s(ids...), r.matrix(cpu.Matrix(table)), out, len(tokens))
+				got = read32(out, rows*wide)
+			} else {
+				r.enc.Matmul(r.bf16s(x), m, out, rows)
 				r.run()
-				copy(h, read16(out, len(h)))
-			},
-			Route: func(experts []int32, weights, logits []float32) {
-				s := ExpertsShape{Experts: len(logits), Chosen: len(experts)}
-				routing := r.rowsRouting(s, 1, append(slices.Clone(logits), 0, 0, 0, 0))
-				r.enc.SortRows(s, routing, 1)
-				r.run()
-				for i, e := range integers(routing.Experts, len(experts)) {
-					experts[i] = int32(e)
-				}
-				copy(weights, read32(routing.Weights, len(weights)))
-			},
-		})
+				got = read16(out, rows*wide)
+			}
+			for i := range rows {
+				copy(y[i*w.Out:][:w.Out], got[i*wide:])
+			}
+		},
+		Embed: func(h []float32, table conform.Matrix, tokens []int32) {
+			ids := make([]uint32, len(tokens))
+			for i, v := range tokens {
+				ids[i] = uint32(v)
+			}
+			out := r.buffer(2 * len(h))
+			r.enc.Embed(r.u32s(ids...), r.matrix(cpu.Matrix(table)), out, len(tokens))
+			r.run()
+			copy(h, read16(out, len(h)))
+		},
+		Route: func(experts []int32, weights, logits []float32) {
+			s := ExpertsShape{Experts: len(logits), Chosen: len(experts)}
+			routing := r.rowsRouting(s, 1, append(slices.Clone(logits), 0, 0, 0, 0))
+			r.enc.SortRows(s, routing, 1)
+			r.run()
+			for i, e := range integers(routing.Experts, len(experts)) {
+				experts[i] = int32(e)
+			}
+			copy(weights, read32(routing.Weights, len(weights)))
+		},
 	})
 }

@@ -19,7 +19,7 @@ func TestProjectNormed(t *testing.T) {
 	for _, s := range projections {
 		for _, bits := range []int{4, 8} {
 			t.Run(fmt.Sprintf("%d×%d, %d bits", s.rows, s.columns, bits), func(t *testing.T) {
-				everyOrder(t, s.rows < 10, func(t *testing.T, r *rig) {
+				everyOrder(t, sized(s.rows < 10, s.rows > 2000), func(t *testing.T, r *rig) {
 					h, norm, m := r.source.normal(s.columns, 2), r.source.around(s.columns, 1, 0.2), r.source.matrix(s.rows, s.columns, bits)
 					x, want := make([]float32, s.columns), make([]float32, s.rows)
 					cpu.RMSNorm(cpu.BF16, x, h, norm, eps)
@@ -47,7 +47,7 @@ func TestProjectNormed(t *testing.T) {
 func TestProjectAdd(t *testing.T) {
 	for _, s := range projections {
 		t.Run(fmt.Sprintf("%d×%d", s.rows, s.columns), func(t *testing.T) {
-			everyOrder(t, s.rows < 10, func(t *testing.T, r *rig) {
+			everyOrder(t, sized(s.rows < 10, s.rows > 2000), func(t *testing.T, r *rig) {
 				m := r.source.matrix(align(s.rows, tileRows), s.columns, 4)
 				x, want := r.source.normal(s.columns, 1), r.source.normal(m.Out, 1)
 				h := r.bf16s(want)
@@ -74,12 +74,13 @@ func TestHead(t *testing.T) {
 		{"one token", 1, 64, nil, false, 0},
 		{"a tile and a token", 5, 128, nil, false, 0},
 		{"equals: the lowest", 1000, 256, []int{333, 334, 999}, false, 333},
+		{"equals in two simdgroups", 40, 256, []int{3, 4}, false, 3},
 		{"equals in two threadgroups", 1000, 256, []int{31, 32}, false, 31},
 		{"not a number", 300, 128, nil, true, -1},
 		{"many threadgroups", 40_000, 64, []int{39_999}, false, 39_999},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			everyOrder(t, tt.vocab < 1000, func(t *testing.T, r *rig) {
+			everyOrder(t, sized(tt.vocab < 1000, tt.vocab > 10_000), func(t *testing.T, r *rig) {
 				h, norm, m := r.source.normal(tt.columns, 1), r.source.around(tt.columns, 1, 0.1), r.source.matrix(tt.vocab, tt.columns, 4)
 				x, want := make([]float32, tt.columns), make([]float32, tt.vocab)
 				cpu.RMSNorm(cpu.BF16, x, h, norm, eps)

@@ -43,16 +43,39 @@ func startRunner(t testing.TB, name string) emulator.Machine {
 	return m
 }
 
+// size says in how many ways a case can afford to run.
+type size int
+
+const (
+	small  size = iota // under the sanitizers too
+	medium             // in every order
+	large              // by lot alone
+)
+
+// sized returns the size of a case: small, or large where its work is.
+func sized(isSmall, isLarge bool) size {
+	switch {
+	case isLarge:
+		return large
+	case isSmall:
+		return small
+	}
+	return medium
+}
+
 // everyOrder runs a test with lanes, threadgroups and free dispatches in
-// ascending order, in descending order and by lot, and small ones under the
-// sanitizers.
-func everyOrder(t *testing.T, small bool, test func(t *testing.T, r *rig)) {
-	for _, order := range []uint32{0, 1, 5} {
+// ascending order, in descending order and by lot, as its size allows.
+func everyOrder(t *testing.T, s size, test func(t *testing.T, r *rig)) {
+	orders := []uint32{0, 1, 5}
+	if s == large {
+		orders = []uint32{5}
+	}
+	for _, order := range orders {
 		t.Run(fmt.Sprintf("order %d", order), func(t *testing.T) {
 			test(t, newRig(t, openLibrary(t), emulator.Schedule{Order: order, Workers: 2}))
 		})
 	}
-	if !small {
+	if s != small {
 		return
 	}
 	for _, name := range []string{"runner-asan", "runner-tsan"} {

@@ -115,10 +115,12 @@ inline void sum_gates(threadgroup float* sums, threadgroup float* beta, device c
   }
 }
 
-// m = X Kᵀ of a sub-chunk's 64 rows x and k: each of four simdgroups makes 16
-// rows of it.
+// m = X Kᵀ of a sub-chunk's rows x and k, of which there are n: each of four
+// simdgroups makes 16 rows of it, or none where all lie beyond the last.
 template <int KD>
-inline void multiply_rows(threadgroup float* m, device const float* x, device const float* k, uint channels, uint sg) {
+inline void multiply_rows(threadgroup float* m, device const float* x, device const float* k, uint n, uint channels,
+                          uint sg) {
+  if (16 * sg >= n) return;
   for (uint j = 0; j < CHUNK / 8; j++) {
     simdgroup_float8x8 acc[2];
     acc[0] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -167,11 +169,11 @@ template <int KD, int VD>
   device float* out = pairs + (ulong(group.x) * args.value_heads + head) * 2 * CHUNK * CHUNK;
 
   if (sg == 0) sum_gates(sums, beta, gates, chunk, head, args.value_heads, lane);
-  multiply_rows<KD>(m, k, k, channels, sg);
+  multiply_rows<KD>(m, k, k, chunk.y, channels, sg);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint at = index; at < CHUNK * CHUNK; at += 128) {
     const uint i = at / CHUNK, j = at % CHUNK;
-    m[at] = j < i ? -beta[i] * precise::exp(sums[i] - sums[j]) * m[at] : 0.0f;  // -M
+    m[at] = j < i && i < chunk.y ? -beta[i] * precise::exp(sums[i] - sums[j]) * m[at] : 0.0f;  // -M
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -189,11 +191,11 @@ template <int KD, int VD>
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
-  multiply_rows<KD>(m, q, k, channels, sg);
+  multiply_rows<KD>(m, q, k, chunk.y, channels, sg);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint at = index; at < CHUNK * CHUNK; at += 128) {
     const uint i = at / CHUNK, j = at % CHUNK;
-    out[CHUNK * CHUNK + at] = j <= i ? precise::exp(sums[i] - sums[j]) * m[at] : 0.0f;
+    out[CHUNK * CHUNK + at] = j <= i && i < chunk.y ? precise::exp(sums[i] - sums[j]) * m[at] : 0.0f;
   }
 }
 
@@ -238,10 +240,15 @@ template <int KD, int VD>
     if (sg == 0) sum_gates(sums, beta, gates, chunk, head, args.value_heads, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
-    // R and, kept in registers, exp(G) S q.
+    // R and, kept in registers, exp(G) S q. A simdgroup whose rows all lie
+    // beyond the last has none of either.
+    const bool live = 16 * sg < chunk.y;
     simdgroup_float8x8 out[2][COLUMNS / 8];
+    if (!live)
+      for (uint i = lane; i < 16 * COLUMNS; i += 32) r[16 * sg * COLUMNS + i] = 0.0f;
     UNROLL
     for (uint i = 0; i < 2; i++) {
+      if (!live) continue;
       const uint at = 16 * sg + 8 * i;
       const float fade = precise::exp(sums[at + row]);
       UNROLL
@@ -273,6 +280,7 @@ template <int KD, int VD>
       UNROLL
       for (uint j = 0; j < COLUMNS / 8; j++) {
         d[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        if (!live) continue;
         for (uint n = 0; n < 16 * sg + 8 * i + 8; n += 8) {
           simdgroup_float8x8 x, y;
           simdgroup_load(x, t + (16 * sg + 8 * i) * CHUNK + n, CHUNK);
@@ -291,6 +299,7 @@ template <int KD, int VD>
     for (uint i = 0; i < 2; i++)
       UNROLL
       for (uint j = 0; j < COLUMNS / 8; j++) {
+        if (!live) continue;
         for (uint n = 0; n < 16 * sg + 8 * i + 8; n += 8) {
           simdgroup_float8x8 x, y;
           simdgroup_load(x, a + (16 * sg + 8 * i) * CHUNK + n, CHUNK);
@@ -314,7 +323,7 @@ template <int KD, int VD>
         simdgroup_float8x8 acc;
         simdgroup_load(acc, s + 8 * i * KD + 8 * j, KD);
         scale_row(acc, precise::exp(end));
-        for (uint n = 0; n < CHUNK; n += 8) {
+        for (uint n = 0; n < chunk.y; n += 8) {
           simdgroup_float8x8 x, y;
           simdgroup_load(x, r + n * COLUMNS + 8 * i, COLUMNS, ulong2(0, 0), true);
           simdgroup_load(y, k + ulong(n) * channels + 8 * j, channels);

@@ -42,7 +42,11 @@ namespace {
 using msl::host::kLanes;
 using msl::host::kMaxShared;
 using msl::host::kMaxThreads;
+#if defined(MSL_TSAN)
+constexpr size_t kStack = 32 << 10;  // made anew for every threadgroup
+#else
 constexpr size_t kStack = 64 << 10;
+#endif
 
 struct Simd;
 struct Lane {
