@@ -33,6 +33,7 @@ var apart = map[string][]string{
 	"bundle":         {"core/checkpoint"},
 	"core":           nil,
 	"core/chat":      nil,
+	"core/crash":     nil,
 	"core/download":  nil,
 	"core/grammar":   nil,
 	"core/schema":    {"core/chat", "core/grammar"},

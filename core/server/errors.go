@@ -83,6 +83,10 @@ func errorOf(err error) *apiError {
 		return badField(codeValue, sampling.Param, "%s is out of range", sampling.Param)
 	case errors.Is(err, engine.ErrNoPrompt):
 		return badField(codeValue, "prompt", "the prompt is empty, want at least one token")
+	case errors.Is(err, engine.ErrNoMemory): // before ErrQueueFull, which it is too
+		e := fault(http.StatusServiceUnavailable, "out_of_memory", "this machine is out of memory; close something and try again")
+		e.retryAfter = retrySoon
+		return e
 	case errors.Is(err, engine.ErrQueueFull):
 		e := fault(http.StatusServiceUnavailable, "queue_full", "the queue is full; try again later")
 		e.retryAfter = retrySoon

@@ -235,8 +235,8 @@ func pump(ctx context.Context, stream Stream, choice int, steps chan<- step) {
 // panic of a handler does.
 func next(stream Stream) (event completion.Event, err error) {
 	defer func() {
-		if recover() != nil {
-			err = panicked()
+		if p := recover(); p != nil {
+			err = panicked(p)
 		}
 	}()
 	event, err = stream.Next()

@@ -317,6 +317,7 @@ func TestChatFaults(t *testing.T) {
 		{"prompt too long", &engine.ContextError{Prompt: 5000, Limit: 4096}, 400, "context_length_exceeded", "4096 tokens; the prompt has 5000"},
 		{"completion too long", &engine.ContextError{Prompt: 4000, MaxTokens: 97, Limit: 4096}, 400, "context_length_exceeded", "4096 tokens; the prompt has 4000 and the completion was to have up to 97"},
 		{"device", &engine.DeviceError{Err: errors.New("lost")}, 500, "device_error", "device"},
+		{"machine out of memory", engine.ErrNoMemory, 503, "out_of_memory", "out of memory"},
 		{"device that hangs", &engine.DeviceError{Err: engine.ErrStuck}, 503, "device_stuck", "does not answer"},
 		{"not a number", engine.ErrNotANumber, 500, "not_a_number", "number"},
 		{"template", &chat.Error{Path: "messages[0]", Reason: "System message must be at the beginning."}, 400, "invalid_value", "messages[0]: System message must be at the beginning."},
@@ -330,7 +331,7 @@ func TestChatFaults(t *testing.T) {
 				if got := r.fault(t); r.status != tt.status || got.Code != tt.code || !strings.Contains(got.Message, tt.message) {
 					t.Errorf("at admission: %d %+v, want %d %s with %q", r.status, got, tt.status, tt.code, tt.message)
 				}
-				if wait := r.header.Get("Retry-After"); (wait != "") != (tt.code == "queue_full") {
+				if wait := r.header.Get("Retry-After"); (wait != "") != (tt.code == "queue_full" || tt.code == "out_of_memory") {
 					t.Errorf("Retry-After %q", wait)
 				}
 			}

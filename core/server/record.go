@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"calla/core/completion"
+	"calla/core/crash"
 )
 
 // record is what is kept of a request for the log: never a path, header, field
@@ -68,27 +68,27 @@ func (s *server) recorded(next http.Handler) http.Handler {
 		s.metrics.running.Inc()
 		defer func() { s.ended(r, rec, time.Since(begin)) }()
 		defer func() {
-			if recover() != nil {
-				afterPanic(w, r)
+			if p := recover(); p != nil {
+				afterPanic(w, r, p)
 			}
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// panicked is the fault of code that panicked just now. What a panic says may
-// hold anything, so only where it happened is kept.
-func panicked() *apiError {
+// panicked is the fault of code that panicked just now, with p. What a panic
+// says may hold anything, so only where it happened is kept.
+func panicked(p any) *apiError {
 	return &apiError{
 		status: http.StatusInternalServerError, kind: kindServer, code: "internal_error",
 		message: "the request failed within the server",
-		cause:   fmt.Errorf("server: panic: %s", debug.Stack()),
+		cause:   fmt.Errorf("server: %w", crash.Of(p)),
 	}
 }
 
 // afterPanic answers a request whose handler panicked.
-func afterPanic(w http.ResponseWriter, r *http.Request) {
-	e := panicked()
+func afterPanic(w http.ResponseWriter, r *http.Request, p any) {
+	e := panicked(p)
 	if recordOf(r).sent {
 		recordOf(r).fail(e)
 		panic(http.ErrAbortHandler) // all that is left is to break the stream off
