@@ -5,7 +5,8 @@
 // Beside them stand fast twins in assembly for amd64 (fast_*.go), which
 // scripts/kernels generates. A device runs the best that its processor can, or
 // those that Options.Kernels names; GODEBUG=cpu.avx512vnni=off and
-// GODEBUG=cpu.avx2=off take instructions from any program. Their products take
+// GODEBUG=cpu.avx2=off take instructions from any program (of the first, Go's
+// own runtime says that it doesn't know it). The fast products take
 // activations as 16-bit integers (activations.go says with what error), in
 // decode row by row of the matrix as it lies in its file (matVec), in prefill
 // with a panel of it unpacked once for all rows (panel.go). Where nothing is
