@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +30,9 @@ type expectation struct {
 	Output    string            `json:"output"`
 	MinMargin float64           `json:"min_margin"`
 }
+
+// emulatorLibrary is where scripts/emulator puts the emulated device.
+var emulatorLibrary = filepath.Join("..", "build", "emulator", "libcalla-emulated.so")
 
 // nearTie is the margin below which rounding may choose another token.
 const nearTie = 0.05
@@ -56,10 +61,35 @@ func demoSettings() settings {
 	}
 }
 
-// calla eval gives the tokens that mlx-lm gives.
+// calla eval gives the tokens that mlx-lm gives, on the processor and, where
+// scripts/emulator has built it, on the emulated device.
 func TestEvalAgreesWithMLX(t *testing.T) {
-	s := demoSettings()
+	for _, name := range []string{"cpu", "emulated"} {
+		t.Run(name, func(t *testing.T) {
+			s := demoSettings()
+			s.backend, s.emulator = name, emulatorLibrary
+			if _, err := os.Stat(s.emulator); name == "emulated" && err != nil {
+				t.Skip("the emulated device is not built: run scripts/emulator")
+			}
+			longest := math.MaxInt
+			if name == "emulated" {
+				longest = emulatedTokens
+			}
+			evalAgrees(t, s, longest)
+		})
+	}
+}
+
+// emulatedTokens bounds the cases that the emulated device is asked: it takes
+// some 30 ms a token.
+const emulatedTokens = 45
+
+// evalAgrees runs the cases of at most longest tokens.
+func evalAgrees(t *testing.T, s settings, longest int) {
 	for _, c := range expectations(t) {
+		if len(c.PromptIDs)+len(c.OutputIDs) > longest {
+			continue
+		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			cmd := newEval()

@@ -16,6 +16,7 @@ import (
 	"calla/core/engine"
 	"calla/core/model"
 	"calla/core/tokenizer"
+	"calla/metal"
 )
 
 // opened is a checkpoint that was checked and the device it is to run on. Its
@@ -113,8 +114,14 @@ func (s *settings) openDevice() (backend.Device, error) {
 	switch s.backend {
 	case "auto", "cpu":
 		return cpu.New(cpu.Options{}), nil
-	case "metal", "emulated", "cuda":
-		return nil, fmt.Errorf("backend %s is not part of this build; cpu is", s.backend)
+	case "emulated":
+		d, err := metal.OpenEmulated(s.emulator)
+		if err != nil {
+			return nil, fmt.Errorf("backend emulated needs the library that scripts/emulator builds, which --emulator names: %w", err)
+		}
+		return metal.New(d, metal.Options{}), nil
+	case "metal", "cuda":
+		return nil, fmt.Errorf("backend %s is not part of this build; cpu is, and emulated once scripts/emulator has built its library", s.backend)
 	}
 	return nil, fmt.Errorf("backend %q, want auto, cpu, metal, emulated or cuda", s.backend)
 }

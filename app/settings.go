@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,8 @@ type settings struct {
 	model   string
 	anySize bool
 	backend string
+	// emulator is the library of the emulated device.
+	emulator string
 
 	maxSeq       int
 	prefillChunk int
@@ -30,6 +33,7 @@ func (s *settings) modelFlags(cmd *cobra.Command) {
 	f.StringVar(&s.model, "model", "auto", "folder of the checkpoint, demo for the small model that is built in, or auto: the downloaded model, or the built-in without one")
 	f.BoolVar(&s.anySize, "any-size", false, "accept other sizes of the same architecture (for development)")
 	bind(f, "backend", &s.backend)
+	f.StringVar(&s.emulator, "emulator", filepath.Join("build", "emulator", "libcalla-emulated.so"), "library of the backend emulated, built by scripts/emulator")
 }
 
 // engineFlags adds what every command that runs an engine has.

@@ -5,6 +5,7 @@ package emulator
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"runtime"
 	"unsafe"
 
@@ -42,9 +43,13 @@ var _ Machine = (*Library)(nil)
 
 // Open loads a library that scripts/emulator has built.
 func Open(path string) (Machine, error) {
+	// The loader's own message may be empty, and looks in other folders too.
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("emulator: %w", err)
+	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, fmt.Errorf("emulator: %w; scripts/emulator builds the library", err)
+		return nil, fmt.Errorf("emulator: load %s: %w", path, err)
 	}
 	l := &Library{handle: handle, kernels: map[string]uint32{}}
 	var count func() uint32
