@@ -117,7 +117,7 @@ func (s *settings) openDevice() (backend.Device, error) {
 	case "emulated":
 		d, err := metal.OpenEmulated(s.emulator)
 		if err != nil {
-			return nil, fmt.Errorf("backend emulated needs the library that scripts/emulator builds, which --emulator names: %w", err)
+			return nil, fmt.Errorf("backend emulated: %w; --emulator names it", err)
 		}
 		return metal.New(d, metal.Options{}), nil
 	case "metal", "cuda":

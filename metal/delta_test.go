@@ -71,7 +71,7 @@ func (d *deltaTwin) heads(projected []float32, rows int) (qkv, beta, decay, z []
 		decay = append(decay, row[s.A:][:s.ValueHeads]...)
 	}
 	qkv = make([]float32, rows*channels)
-	cpu.Conv(cpu.BF16, qkv, x, d.taps, rows, channels, 0, channels)
+	cpu.Conv(cpu.BF16, qkv, x, byTap(d.taps, channels), rows, channels, 0, channels)
 	d.conv = x[rows*channels:]
 	keys := s.KeyHeads * s.KeyDim
 	for t := range rows {
@@ -81,6 +81,19 @@ func (d *deltaTwin) heads(projected []float32, rows int) (qkv, beta, decay, z []
 	}
 	cpu.Gates(cpu.BF16, beta, decay, d.rate, d.dt)
 	return qkv, beta, decay, z
+}
+
+// byTap turns [channels, taps] into [taps, channels]: a kernel wants the taps of
+// a channel side by side, the processor the channels of a tap.
+func byTap(w []float32, channels int) []float32 {
+	taps := len(w) / channels
+	out := make([]float32, len(w))
+	for c := range channels {
+		for j := range taps {
+			out[j*channels+c] = w[c*taps+j]
+		}
+	}
+	return out
 }
 
 // head returns the part of qkv that a value head's row uses.

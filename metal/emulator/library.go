@@ -45,7 +45,7 @@ var _ Machine = (*Library)(nil)
 func Open(path string) (Machine, error) {
 	// The loader's own message may be empty, and looks in other folders too.
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("emulator: %w", err)
+		return nil, fmt.Errorf("emulator: %w; scripts/emulator builds the library", err)
 	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
