@@ -138,19 +138,24 @@ export class Conversations extends EventTarget {
   }
 
   /** giveResults says what the tool calls of a message came to; the model goes on from there. */
-  async giveResults(message, results) {
+  async giveResults(message) {
     if (this.writing) return;
     const added = [];
     for (const call of message.calls) {
       const parent = added.at(-1) ?? message;
-      added.push(this.#add('tool', parent.id, { text: results[call.id], callId: call.id, name: call.name }));
+      added.push(this.#add('tool', parent.id, { text: this.typedResult(message, call), callId: call.id, name: call.name }));
     }
     await this.#answer(added);
   }
 
+  /** typedResult returns what was typed as the result of a call and not sent yet. */
+  typedResult(message, call) {
+    return this.draft.results[`${message.id} ${call.id}`] ?? '';
+  }
+
   typeResult(message, call, text) {
-    message.results = { ...message.results, [call.id]: text };
-    store.putMessages([message]);
+    this.draft.results[`${message.id} ${call.id}`] = text;
+    saveDraft(this.draft);
   }
 
   /** show makes the newest path through a version the one that is shown. */

@@ -1,5 +1,5 @@
 // What is typed and not sent yet: the message, its files, edits of earlier
-// messages, and the settings of a conversation to come. All but the files is
+// messages, results of tool calls, and the settings of a conversation to come. All but the files is
 // kept twice, because a page may be closed the moment after a key is pressed:
 // at once where writing is immediate but room is small, and a moment later where
 // there is room for everything. The newer one counts.
@@ -8,7 +8,7 @@ import { deleteDraft, draftOf, putDraft } from './store.js';
 
 const place = (id) => `calla.draft.${id}`;
 
-export const emptyDraft = (id) => ({ id, text: '', files: [], edits: {}, settings: null, at: 0 });
+export const emptyDraft = (id) => ({ id, text: '', files: [], edits: {}, results: {}, settings: null, at: 0 });
 
 /** loadDraft returns the draft of a conversation. */
 export async function loadDraft(id) {

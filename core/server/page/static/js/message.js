@@ -209,14 +209,14 @@ class Answer extends Message {
     const { message, conversations } = this;
     const boxes = message.calls.map((call) => {
       const box = el('textarea', { rows: 2, dir: 'auto', required: true });
-      box.value = message.results?.[call.id] ?? '';
+      box.value = conversations.typedResult(message, call);
       box.addEventListener('input', () => conversations.typeResult(message, call, box.value));
       return el('label', null, `What ${call.name} answers`, box);
     });
     const form = el('form', { class: 'results' }, boxes, el('button', { type: 'submit', class: 'primary small' }, 'Send the results'));
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      conversations.giveResults(message, message.results ?? {});
+      conversations.giveResults(message);
     });
     return form;
   }
