@@ -158,15 +158,23 @@ func (o Options) admit(r Request) error {
 	if n >= o.MaxSeq || r.MaxTokens > o.MaxSeq-n {
 		return &ContextError{Prompt: n, MaxTokens: r.MaxTokens, Limit: o.MaxSeq}
 	}
-	for i, t := range r.Prompt {
-		if t < 0 || int(t) >= o.Vocab {
-			return &TokenError{i, t, o.Vocab}
-		}
+	if err := checkTokens(r.Prompt, o.Vocab); err != nil {
+		return err
 	}
 	if r.LogProbs > MaxTopLogProbs {
 		return &SamplingError{"top_logprobs", fmt.Sprintf("%d, want at most %d", r.LogProbs, MaxTopLogProbs)}
 	}
 	return r.Sampling.check(o.Vocab)
+}
+
+// checkTokens refuses tokens that a vocabulary does not have.
+func checkTokens(prompt []int32, vocab int) error {
+	for i, t := range prompt {
+		if t < 0 || int(t) >= vocab {
+			return &TokenError{i, t, vocab}
+		}
+	}
+	return nil
 }
 
 // closeGrace is how long Close waits for a call on its way after it has

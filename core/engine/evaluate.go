@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"calla/core/backend"
 	"calla/core/model"
 )
 
@@ -12,59 +13,53 @@ import (
 // the largest logit's. It is for comparing this model with others; it leaves
 // out queue, cache and stop tokens.
 func Evaluate(ctx context.Context, m *model.Model, turn Turn, chunk int, prompt []int32, steps int, visit func(logits []float32, token int32)) error {
-	switch vocab := m.Config().Vocab; {
-	case len(prompt) == 0:
+	if len(prompt) == 0 {
 		return ErrNoPrompt
-	default:
-		for i, t := range prompt {
-			if t < 0 || int(t) >= vocab {
-				return &TokenError{i, t, vocab}
-			}
-		}
+	}
+	if err := checkTokens(prompt, m.Config().Vocab); err != nil {
+		return err
 	}
 	s, err := m.NewState(len(prompt) + steps)
 	if err != nil {
 		return &DeviceError{err}
 	}
 	defer s.Close()
-	g := newGrid(prompt, turn)
-	from := 0
-	var logits []float32
-	for _, end := range g.callEnds(0, len(prompt), chunk, nil) {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		step, err := m.Prefill(s, prompt[from:end], g.covering(from, end), end == len(prompt))
-		if err == nil {
-			err = step.Wait()
-		}
-		if err != nil {
-			return &DeviceError{err}
-		}
-		if from = end; end == len(prompt) {
-			logits = step.Logits()
-		}
+	step, err := evaluatePrompt(ctx, m, s, newGrid(prompt, turn), chunk, prompt)
+	if err != nil {
+		return err
 	}
 	for i := range steps {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		id, err := argmax(logits)
+		id, err := argmax(step.Logits())
 		if err != nil {
 			return err
 		}
-		visit(logits, id)
+		visit(step.Logits(), id)
 		if i == steps-1 {
 			break
 		}
-		step, err := m.Decode(s, id)
-		if err == nil {
-			err = step.Wait()
+		if step, err = finished(m.Decode(s, id)); err != nil {
+			return err
 		}
-		if err != nil {
-			return &DeviceError{err}
-		}
-		logits = step.Logits()
 	}
 	return nil
+}
+
+// evaluatePrompt prefills all of a prompt; the step it returns has the logits
+// of the last token.
+func evaluatePrompt(ctx context.Context, m *model.Model, s backend.State, g grid, chunk int, prompt []int32) (step backend.Step, err error) {
+	from := 0
+	for _, end := range g.callEnds(0, len(prompt), chunk, nil) {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		step, err = finished(m.Prefill(s, prompt[from:end], g.covering(from, end), end == len(prompt)))
+		if err != nil {
+			return nil, err
+		}
+		from = end
+	}
+	return step, nil
 }

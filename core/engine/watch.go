@@ -37,12 +37,9 @@ func (w *worker) expect(rows int) {
 // call runs one call to its end. Its error, if any, is a *DeviceError.
 func (w *worker) call(rows int, begin func() (backend.Step, error)) (backend.Step, error) {
 	w.expect(rows)
-	step, err := begin()
-	if err == nil {
-		err = step.Wait()
-	}
+	step, err := finished(begin())
 	if err != nil {
-		return nil, &DeviceError{err}
+		return nil, err
 	}
 	w.meter.stepped()
 	w.expect(0)
@@ -50,6 +47,18 @@ func (w *worker) call(rows int, begin func() (backend.Step, error)) (backend.Ste
 	if w.isLost() {
 		// The device came back, but the job has ended.
 		return nil, &DeviceError{ErrStuck}
+	}
+	return step, nil
+}
+
+// finished waits for a call that was committed, if it was. Its error, if any,
+// is a *DeviceError.
+func finished(step backend.Step, err error) (backend.Step, error) {
+	if err == nil {
+		err = step.Wait()
+	}
+	if err != nil {
+		return nil, &DeviceError{err}
 	}
 	return step, nil
 }

@@ -5,7 +5,7 @@
 //   message  a message of the open conversation has changed; detail is it
 //
 // A message is {id, conversation, parent, role, created, state, text} and, by
-// its role, files; or reasoning, calls, results, usage, timing, finish, fault;
+// its role, files; or reasoning, calls, usage, timing, finish, fault;
 // or callId. Its state is writing, done, stopped or failed.
 
 import { complete } from './api.js';
