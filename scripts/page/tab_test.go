@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -172,22 +174,36 @@ func (b *tab) ready() {
 // js evaluates an expression, waiting for a promise, and returns its value.
 func js[T any](b *tab, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	value, err := evaluate[T](b, expression)
 	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
 	return value
 }
 
-// wait waits until an expression is true, and says what the page looked like
-// where it never is.
+func evaluate[T any](b *tab, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// left reports whether an expression had no answer because the page was being
+// left, as it is on the way to the next.
+func left(err error) bool {
+	var fault *cdproto.Error
+	return errors.As(err, &fault) && fault.Code == -32000
+}
+
+// wait waits until an expression is true, over a reload too, and says what the
+// page looked like where it never is.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if js[bool](b, `Boolean(`+expression+`)`) {
+		switch yes, err := evaluate[bool](b, `Boolean(`+expression+`)`); {
+		case yes:
 			return
+		case err != nil && !left(err):
+			b.t.Fatalf("%s: %v", expression, err)
 		}
 	}
 	b.t.Fatalf("never: %s\nthe page has:\n%s", expression, js[string](b, `document.body.innerText`))
