@@ -21,6 +21,8 @@ type meter struct {
 	allowed  time.Duration // for the step; 0 is for ever
 	last     *Finished
 	totals   Totals
+	counted  time.Time // up to which the running generation's work is in hour
+	hour     history
 	cache    CacheStatus
 	weights  [2]int64
 }
@@ -30,7 +32,7 @@ func (m *meter) status(now time.Time) Status {
 	defer m.mu.Unlock()
 	s := Status{
 		State: m.state, LoadDone: m.load[0], LoadTotal: m.load[1], Last: m.last, Totals: m.totals,
-		Cache: m.cache, WeightBytes: m.weights[0], MappedBytes: m.weights[1],
+		Hour: m.hour.hour(now), Cache: m.cache, WeightBytes: m.weights[0], MappedBytes: m.weights[1],
 	}
 	if m.err != nil {
 		s.Error = m.err.Error()
@@ -130,20 +132,44 @@ func (m *meter) begin() {
 func (m *meter) prefilling(r Result) {
 	m.update(func() {
 		m.start = time.Now()
+		m.counted = m.start
 		m.run.Stage, m.run.Prompt, m.run.Cached, m.run.Prefilled = StagePrefill, r.PromptTokens, r.CachedTokens, r.CachedTokens
 	})
 }
 
-func (m *meter) prefilled(done int) { m.update(func() { m.run.Prefilled = done }) }
+func (m *meter) prefilled(done int) {
+	m.update(func() {
+		if n := done - m.run.Prefilled; n > 0 {
+			m.count(n)
+		}
+		m.run.Prefilled = done
+	})
+}
 
 func (m *meter) generated(n int) {
 	m.update(func() {
 		if n == 1 {
 			m.decoding = time.Now()
+			m.counted = m.decoding
 			m.run.Stage = StageDecoding
+		} else {
+			m.count(n - m.run.Generated)
 		}
 		m.run.Generated = n
 	})
+}
+
+// count adds what the running generation's stage has done to the minute that
+// runs.
+func (m *meter) count(tokens int) {
+	now := time.Now()
+	minute := m.hour.at(now)
+	work := &minute.Prefill
+	if m.run.Stage == StageDecoding {
+		work = &minute.Decode
+	}
+	work.add(tokens, now.Sub(m.counted))
+	m.counted = now
 }
 
 // stepped notes that the device finished a call.

@@ -38,6 +38,7 @@ type Status struct {
 
 	Last   *Finished // the last generation that ended well
 	Totals Totals
+	Hour   []Minute // those of the last hour with work, oldest first
 	Cache  CacheStatus
 
 	Pressure Pressure
