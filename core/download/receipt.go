@@ -30,6 +30,8 @@ type Proof struct {
 	Target string `json:"target,omitempty"` // of a link: where it leads
 	Piece  int64  `json:"piece"`            // bytes of a piece
 	States chain  `json:"states,omitempty"` // of the digest between the pieces
+	// Verified is when the digest last matched; zero where that was not noted.
+	Verified time.Time `json:"verified,omitzero"`
 	// Damaged: a later look at the content found it wrong.
 	Damaged bool `json:"damaged,omitempty"`
 }
@@ -115,6 +117,15 @@ func statFile(path string) (fs.FileInfo, error) {
 // Complete says whether every file of m was proved.
 func (r *Receipt) Complete(m Manifest) bool {
 	return !slices.ContainsFunc(m.Files, func(f File) bool { return r.proof(f) == nil })
+}
+
+// Verified returns when the file was verified whose proof is the oldest; zero
+// where that is not known of all.
+func (r *Receipt) Verified() time.Time {
+	if len(r.Files) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(r.Files, func(a, b Proof) int { return a.Verified.Compare(b.Verified) }).Verified
 }
 
 // proof returns the proof of f, or nil. One of another digest is none.

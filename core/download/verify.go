@@ -55,16 +55,17 @@ func verify(ctx context.Context, o Options) ([]Report, error) {
 		return nil, err
 	}
 	reports := make([]Report, len(exams))
+	var findings []Proof
 	for i, e := range exams {
 		reports[i] = e.report()
 		if p, ok := w.finding(e); ok {
-			w.receipt.put(p)
+			findings = append(findings, p)
 		}
 	}
-	if len(w.receipt.Files) == 0 {
+	if len(findings) == 0 && len(w.receipt.Files) == 0 {
 		return reports, nil // nothing worth a receipt
 	}
-	return reports, w.prove()
+	return reports, w.prove(findings...)
 }
 
 // finding returns what the receipt is to say of a file after a look at it. A

@@ -217,3 +217,39 @@ func (s *site) symlink(to, name string) {
 		s.t.Skipf("no links here: %v", err)
 	}
 }
+
+func TestVerified(t *testing.T) {
+	s := newSite(t)
+	clock := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	s.now = func() time.Time { return clock }
+	when := func() time.Time {
+		t.Helper()
+		r, err := s.Store.Receipt(s.Folder)
+		s.must(err)
+		return r.Verified()
+	}
+	pulled := clock
+	s.pull()
+	if got := when(); !got.Equal(pulled) {
+		t.Errorf("after the pull: verified %v, want %v", got, pulled)
+	}
+	clock = clock.Add(time.Hour)
+	s.pull()
+	if got := when(); !got.Equal(pulled) {
+		t.Errorf("after a pull that hashed nothing: verified %v, want %v", got, pulled)
+	}
+	s.verify()
+	verified := clock
+	if got := when(); !got.Equal(verified) {
+		t.Errorf("after Verify: verified %v, want %v", got, verified)
+	}
+	clock = clock.Add(time.Hour)
+	s.damage(shard1, 1)
+	s.verify()
+	if got := when(); !got.Equal(verified) {
+		t.Errorf("after Verify found damage: verified %v, want %v as before", got, verified)
+	}
+	if got := (&Receipt{}).Verified(); !got.IsZero() {
+		t.Errorf("a receipt of nothing: verified %v", got)
+	}
+}

@@ -3,6 +3,7 @@ package download
 import (
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // work is a pull or a verification while it runs, with its folder locked.
@@ -50,6 +51,9 @@ func (w *work) prove(proofs ...Proof) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range proofs {
+		if !p.Damaged {
+			p.Verified = w.now().UTC().Truncate(time.Second)
+		}
 		w.receipt.put(p)
 	}
 	return w.Store.save(w.receipt)
