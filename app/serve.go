@@ -173,13 +173,17 @@ func (s *serveFlags) handler(o *opened, e *engine.Engine, memory engine.Memory, 
 	if err != nil {
 		return nil, err
 	}
+	m := o.served(e.Options())
+	if m.Receipt, err = s.receipt(o); err != nil {
+		return nil, err
+	}
 	budget, _ := o.device.Memory()
 	instance := ""
 	if s.parent != nil {
 		instance = s.parent.Nonce
 	}
 	return server.New(server.Options{
-		Model:    o.served(e.Options()),
+		Model:    m,
 		Version:  version,
 		Instance: instance,
 		Start: func(ctx context.Context, r completion.Request) (server.Stream, error) {

@@ -57,6 +57,7 @@ func engineStatus(s engine.Status, need engine.Memory, budget int64) server.Engi
 		CacheEntries: s.Cache.Entries,
 		CacheBytes:   s.Cache.Bytes,
 		LastStep:     s.StepAge,
+		Hour:         s.Hour,
 	}
 	if s.State == engine.Loading {
 		out.Progress = engine.Progress{Stage: engine.StageLoading, Done: s.LoadDone, Total: s.LoadTotal}

@@ -62,6 +62,7 @@ type Model struct {
 	OwnedBy string
 	Context int // prompt and completion together, in tokens
 	Vocab   int // token ids are below it
+	Receipt Receipt
 	// Thinking is how tokens are chosen where the model thinks and the request
 	// says nothing about sampling: the checkpoint's generation_config.
 	Thinking engine.Sampling

@@ -53,7 +53,7 @@ func (s *server) table() []route {
 		{"GET", "/v1/models", "the model that is served", s.listModels},
 		{"GET", "/v1/models/{id:.+}", "one model by its id or an alias", s.getModel},
 		{"GET", "/v1/capabilities", "these tables as JSON, defaults and limits", s.capabilities},
-		{"GET", "/v1/status", "state, model, memory, throughput, queue and recent errors", s.status},
+		{"GET", "/v1/status", "state, model and its receipt, memory, throughput now and by minutes of the last hour, queue and recent errors", s.status},
 		{"GET", "/health", "whether a request would be answered, and what the engine does; else 503", s.ready},
 		{"GET", "/health/ready", "as /health", s.ready},
 		{"GET", "/health/live", "503 where only a new start helps", s.live},

@@ -44,6 +44,7 @@ type EngineStatus struct {
 
 	// Tokens a second at this moment.
 	PrefillRate, DecodeRate float64
+	Hour                    []engine.Minute
 }
 
 // Status is the body of GET /v1/status: all that a menu or a page shows. Times
@@ -62,6 +63,7 @@ type Status struct {
 	LastStep *float64      `json:"last_step_age_s,omitempty"` // while busy or stuck
 
 	Model      modelBody      `json:"model"`
+	Receipt    Receipt        `json:"receipt"` // of the model
 	KeyNeeded  bool           `json:"key_needed"`
 	Memory     MemoryStatus   `json:"memory"`
 	Throughput Throughput     `json:"throughput"`
@@ -78,13 +80,14 @@ type MemoryStatus struct {
 	Limit  int64 `json:"limit_bytes"`
 }
 
-// Throughput is in tokens a second.
+// Throughput is what the engine does, and did.
 type Throughput struct {
 	Now  Rates       `json:"now"`
 	Last *LastAnswer `json:"last"` // null before the first
+	Hour Hour        `json:"hour"`
 }
 
-// Rates of the two stages of a completion.
+// Rates of the two stages of a completion, in tokens a second.
 type Rates struct {
 	Prefill float64 `json:"prefill_tokens_per_s"`
 	Decode  float64 `json:"decode_tokens_per_s"`
@@ -158,12 +161,12 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 		Object: "status", Server: serverName, Version: s.Version, Instance: s.Instance,
 		StartedAt: s.started, Uptime: time.Since(s.started).Seconds(),
 		State: e.State, Reason: e.Reason, Progress: h.Progress, LastStep: h.LastStep,
-		Model: s.Model.body(), KeyNeeded: s.Key != "",
+		Model: s.Model.body(), Receipt: s.Model.Receipt, KeyNeeded: s.Key != "",
 		Memory: MemoryStatus{e.MemoryUsed, e.MemoryNeeded, e.MemoryLimit},
 		Queue:  QueueStatus{e.Running, e.Waiting, e.Capacity},
 		Cache:  CacheStatus{e.CacheEntries, e.CacheBytes},
 	}
-	out.Throughput.Now = Rates{e.PrefillRate, e.DecodeRate}
+	out.Throughput.Now, out.Throughput.Hour = Rates{e.PrefillRate, e.DecodeRate}, hourOf(e.Hour)
 	s.journal.fill(&out)
 	writeJSON(w, http.StatusOK, out)
 }

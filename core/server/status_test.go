@@ -96,6 +96,40 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestStatusHour has minutes as they were counted, and none for those without
+// work.
+func TestStatusHour(t *testing.T) {
+	at := time.Date(2026, 5, 4, 13, 7, 0, 0, time.UTC)
+	f := &fake{}
+	url := testServer(t, f)
+	hour := func() Hour {
+		var s Status
+		get(t, url+"/v1/status").into(t, &s)
+		return s.Throughput.Hour
+	}
+	if h := hour(); h.Minutes == nil || len(h.Minutes) != 0 || time.Since(h.At) > time.Hour {
+		t.Errorf("before any work: %+v", h)
+	}
+	f.status.Hour = []engine.Minute{
+		{Start: at, Prefill: engine.Work{Tokens: 900, Time: 1500 * time.Millisecond}},
+		{Start: at.Add(2 * time.Minute), Decode: engine.Work{Tokens: 7, Time: 50 * time.Millisecond}},
+	}
+	want := []Minute{{at, Work{900, 1.5}, Work{}}, {at.Add(2 * time.Minute), Work{}, Work{7, 0.05}}}
+	if d := cmp.Diff(want, hour().Minutes); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestStatusReceipt(t *testing.T) {
+	at := time.Date(2026, 5, 4, 13, 7, 0, 0, time.UTC)
+	want := Receipt{Source: Downloaded, Repository: "owner/name", Revision: "abc", Pinned: true, VerifiedAt: &at, Files: 2, Bytes: 12, Digest: "sha256:aa"}
+	var got Status
+	get(t, testServer(t, &fake{}, func(o *Options) { o.Model.Receipt = want })+"/v1/status").into(t, &got)
+	if d := cmp.Diff(want, got.Receipt); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestJournalForgets(t *testing.T) {
 	var j journal
 	for i := range 3 * maxErrors {

@@ -84,7 +84,7 @@ func operatorChecks() []check {
 			return nil
 		}},
 		{"operation", "GET /v1/status", func(s *session) error {
-			return s.object("/v1/status", "state", "model", "memory", "throughput", "queue", "recent_errors")
+			return s.object("/v1/status", "state", "model", "receipt", "memory", "throughput", "queue", "recent_errors")
 		}},
 		{"operation", "GET /v1/capabilities", func(s *session) error {
 			return s.object("/v1/capabilities", "endpoints", "fields", "limits", "model")
