@@ -1,0 +1,27 @@
+package bench
+
+import "slices"
+
+// Summary is the middle of some values and how far they lie apart.
+type Summary struct {
+	Median float64 `json:"median"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+}
+
+// summarise returns the summary of at least one value. The median of an even
+// number is the mean of the two in the middle.
+func summarise(values []float64) Summary {
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	return Summary{Median: (v[(n-1)/2] + v[n/2]) / 2, Least: v[0], Most: v[n-1]}
+}
+
+// over summarises one number of each sample.
+func over(samples []Sample, number func(Sample) float64) Summary {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = number(s)
+	}
+	return summarise(values)
+}
