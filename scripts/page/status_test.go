@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
@@ -33,16 +34,98 @@ func TestStatus(t *testing.T) {
 	if got := js[string](b, `document.querySelector('.chart.decode').ariaLabel`); !strings.Contains(got, "At most") {
 		t.Errorf("the chart says %q", got)
 	}
-	b.reload() // the hour is remembered
-	b.wait(`document.querySelector('.chart.decode')?.ariaLabel.includes('At most')`)
-	if got := js[int](b, `[...document.querySelectorAll('.chart.decode rect')].filter((r) => r.getAttribute('height') > 0).length`); got < 1 || got > 2 {
-		t.Errorf("the chart has %d bars, want those of the minutes just gone", got)
+	if got := b.text(".numbers > :last-child"); !strings.Contains(got, "Built into the program") || !strings.Contains(got, "9 files") || !strings.Contains(got, "sha256:") {
+		t.Errorf("the receipt is %q", got)
 	}
 	code := js[string](b, `[...document.querySelectorAll('.connect .code code')].map((c) => c.textContent).join('\n---\n')`)
 	for _, want := range []string{"curl " + p.url + "/v1/chat/completions", `base_url="` + p.url + `/v1"`, "baseURL: \"" + p.url, "option.WithBaseURL(\"" + p.url, "apiBase: " + p.url, "OPENAI_API_BASE=" + p.url, "api_base: " + p.url, `"api_url": "` + p.url, "calla-tiny"} {
 		if !strings.Contains(code, want) {
 			t.Errorf("the snippets lack %q", want)
 		}
+	}
+}
+
+// TestHour has the charts show what the server counted: the same in any browser,
+// and nothing where there was nothing.
+func TestHour(t *testing.T) {
+	p := newProxy(t, served.url)
+	minutes := []any{
+		map[string]any{"start": "2026-05-04T12:08:00Z", "prefill": map[string]any{"tokens": 900, "seconds": 1.5}, "decode": map[string]any{"tokens": 0, "seconds": 0}},
+		map[string]any{"start": "2026-05-04T13:05:00Z", "prefill": map[string]any{"tokens": 300, "seconds": 1}, "decode": map[string]any{"tokens": 70, "seconds": 0.5}},
+		map[string]any{"start": "2026-05-04T13:07:00Z", "prefill": map[string]any{"tokens": 10, "seconds": 1}, "decode": map[string]any{"tokens": 280, "seconds": 1}},
+	}
+	hour := func(startedAt string, minutes []any) func(*proxy) {
+		return func(p *proxy) {
+			p.status = func(s map[string]any) {
+				s["started_at"] = startedAt
+				s["throughput"].(map[string]any)["hour"] = map[string]any{"at": "2026-05-04T13:07:30Z", "minutes": minutes}
+			}
+		}
+	}
+	p.set(hour("2026-05-04T02:00:00Z", minutes))
+	b := open(t, p.url, "/#/status")
+	b.wait(`document.querySelector('.chart')`)
+	// Of sixty places the first, the 58th and the last have bars.
+	bars := func(b *tab, field string) string {
+		return js[string](b, `[...document.querySelectorAll('.chart.`+field+` rect')].map((r) => r.getAttribute('x') / 10 | 0).join(' ')`)
+	}
+	for field, want := range map[string]string{"decode": "57 59", "prefill": "0 57 59"} {
+		if got := bars(b, field); got != want {
+			t.Errorf("the bars of %s are at %s, want %s", field, got, want)
+		}
+	}
+	if got := js[string](b, `document.querySelector('.chart.decode').ariaLabel`); !strings.Contains(got, "At most 280 tokens/s") {
+		t.Errorf("the chart says %q", got)
+	}
+	if got := b.text(".charts"); !strings.Contains(got, "At most 600 tokens/s") || strings.Contains(got, "what was before") {
+		t.Errorf("the charts say %q", got)
+	}
+	if got := bars(open(t, p.url, "/#/status"), "decode"); got != "57 59" {
+		t.Errorf("another browser has bars at %s, want the same", got)
+	}
+	b.reload()
+	if got := bars(b, "decode"); got != "57 59" {
+		t.Errorf("after a reload the bars are at %s, want the same", got)
+	}
+
+	// After a start of the server it begins anew.
+	p.set(hour("2026-05-04T13:07:00Z", []any{}))
+	b.wait(`document.querySelector('.charts').textContent.includes('what was before is not in here')`)
+	if got := bars(b, "decode") + bars(b, "prefill"); got != "" {
+		t.Errorf("a server that has just started has bars at %s", got)
+	}
+	if got := js[string](b, `document.querySelector('.chart.prefill').ariaLabel`); !strings.Contains(got, "Nothing in the last hour") {
+		t.Errorf("the chart says %q", got)
+	}
+}
+
+// TestReceipt has what is known of the files said in words.
+func TestReceipt(t *testing.T) {
+	p := newProxy(t, served.url)
+	b := open(t, p.url, "/#/status")
+	known := func(more map[string]any) map[string]any {
+		r := map[string]any{"repository": "owner/name", "revision": "abcdef", "files": 12, "bytes": 20.4e9, "digest": "sha256:0123"}
+		maps.Copy(r, more)
+		return r
+	}
+	for _, tt := range []struct {
+		name    string
+		receipt map[string]any
+		want    []string
+	}{
+		{"downloaded", known(map[string]any{"source": "downloaded", "pinned": true, "verified_at": "2026-05-04T13:07:30Z"}),
+			[]string{"Verified on May 4, 2026", "owner/name, revision abcdef, downloaded; every digest is the one that the program knows. 12 files, 20.4 GB, sha256:0123"}},
+		{"another program's, of another list, at an unknown time", known(map[string]any{"source": "found", "pinned": false}),
+			[]string{"Verified", "found on this machine; every digest is that of its list"}},
+		{"never verified", map[string]any{"source": "unverified", "pinned": false}, []string{"Never verified", "calla verify"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p.set(func(p *proxy) { p.status = func(s map[string]any) { s["receipt"] = tt.receipt } })
+			b := &tab{t: t, ctx: b.ctx, url: b.url}
+			for _, want := range tt.want {
+				b.wait(`document.querySelector('.numbers > :last-child')?.textContent.includes(` + quote(want) + `)`)
+			}
+		})
 	}
 }
 

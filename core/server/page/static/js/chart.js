@@ -6,14 +6,15 @@ import { clock, rate } from './format.js';
 const width = 600;
 const height = 72;
 
-/** chart draws one rate of the minutes of an hour. */
+/** chart draws one rate of the minutes of an hour; minutes without it stay empty. */
 export function chart(title, minutes, field) {
   const most = minutes.reduce((a, b) => (b[field] > a[field] ? b : a));
   const top = most[field];
-  const summary = top ? `At most ${rate(top)}, at ${clock(most.minute)}` : 'No answer in the last hour';
+  const summary = top ? `At most ${rate(top)}, at ${clock(most.minute)}` : 'Nothing in the last hour';
   const step = width / minutes.length;
-  const bars = minutes.map((m, i) => {
-    const h = top ? Math.max(m[field] / top * height, m[field] ? 2 : 0) : 0;
+  const bars = minutes.flatMap((m, i) => {
+    if (!m[field]) return [];
+    const h = Math.max(m[field] / top * height, 2);
     return svg('rect', { x: i * step + 1, y: height - h, width: step - 2, height: h, rx: 1 });
   });
   const drawing = svg('svg', {

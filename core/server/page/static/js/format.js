@@ -23,4 +23,6 @@ export function seconds(s) {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
+export const day = (time) => new Date(time).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
+
 export const clock = (time) => new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });

@@ -1,59 +1,27 @@
-// The throughput of the last hour, minute by minute, as this page has seen it.
-// A minute is {minute, decode, prefill}: its start in ms, and the highest rates
-// in it, in tokens a second.
-
-import { minutesSince, putMinute } from './store.js';
+// The throughput of the last hour, minute by minute, as the server tells it.
 
 const minuteLong = 60_000;
-export const minutesShown = 60;
+const minutesShown = 60;
 
-export class History extends EventTarget {
-  #minutes = new Map();
-  #last = null; // time of the last answer that was counted
+/**
+ * hourOf returns the sixty minutes up to now, oldest first, each as {minute,
+ * decode, prefill}: its start in ms, and the rates while the engine was at it,
+ * in tokens a second, or null where it was not.
+ */
+export function hourOf({ at, minutes }) {
+  const worked = new Map(minutes.map((m) => [Date.parse(m.start), m]));
+  const last = Math.floor(Date.parse(at) / minuteLong) * minuteLong;
+  return Array.from({ length: minutesShown }, (_, i) => {
+    const minute = last - (minutesShown - 1 - i) * minuteLong;
+    const m = worked.get(minute);
+    return { minute, decode: rateOf(m?.decode), prefill: rateOf(m?.prefill) };
+  });
+}
 
-  constructor(feed) {
-    super();
-    feed.addEventListener('status', () => this.#note(feed.status));
-  }
+const rateOf = (work) => (work?.seconds > 0 ? work.tokens / work.seconds : null);
 
-  async start() {
-    for (const m of await minutesSince(this.#oldest())) this.#raise(m.minute, m);
-  }
-
-  #oldest(now = Date.now()) {
-    return (Math.floor(now / minuteLong) - minutesShown + 1) * minuteLong;
-  }
-
-  #note(status) {
-    if (!status) return;
-    const { now, last } = status.throughput;
-    this.#add(Date.now(), now);
-    if (last && last.at !== this.#last) {
-      this.#last = last.at;
-      this.#add(Date.parse(last.at), last);
-    }
-  }
-
-  #add(time, rates) {
-    if (!rates.decode_tokens_per_s && !rates.prefill_tokens_per_s || time < this.#oldest()) return;
-    const minute = Math.floor(time / minuteLong) * minuteLong;
-    const entry = this.#raise(minute, { decode: rates.decode_tokens_per_s, prefill: rates.prefill_tokens_per_s });
-    putMinute(entry, this.#oldest());
-  }
-
-  #raise(minute, { decode, prefill }) {
-    const before = this.#minutes.get(minute) ?? { minute, decode: 0, prefill: 0 };
-    const entry = { minute, decode: Math.max(before.decode, decode), prefill: Math.max(before.prefill, prefill) };
-    this.#minutes.set(minute, entry);
-    return entry;
-  }
-
-  /** hour returns the last sixty minutes, oldest first; those without an answer are zero. */
-  hour(now = Date.now()) {
-    const oldest = this.#oldest(now);
-    return Array.from({ length: minutesShown }, (_, i) => {
-      const minute = oldest + i * minuteLong;
-      return this.#minutes.get(minute) ?? { minute, decode: 0, prefill: 0 };
-    });
-  }
+/** beganAt is when the server started, in ms, where that is within the hour; else null. */
+export function beganAt(status) {
+  const start = Date.parse(status.started_at);
+  return Date.parse(status.throughput.hour.at) - start < minutesShown * minuteLong ? start : null;
 }

@@ -9,18 +9,16 @@ import { Composer } from './composer.js';
 import { Conversations } from './conversations.js';
 import { byId } from './dom.js';
 import { Feed } from './feed.js';
-import { History } from './history.js';
 import { Settings } from './settings.js';
 import { Sidebar } from './sidebar.js';
 import { StatusView } from './statusview.js';
 
 const conversations = new Conversations();
 const feed = new Feed();
-const history = new History(feed);
 const chat = new Chat(conversations, feed);
 new Composer(conversations, chat);
 const sidebar = new Sidebar(conversations, feed);
-const statusView = new StatusView(feed, history, chat, sidebar);
+const statusView = new StatusView(feed, chat, sidebar);
 new Settings(conversations);
 
 conversations.model = () => feed.status?.model.id ?? lastModel();
@@ -56,7 +54,7 @@ async function route() {
 conversations.addEventListener('open', () => {
   const { current } = conversations;
   if (current && !location.hash.endsWith(current.id) && byId('status').hidden) {
-    window.history.pushState(null, '', `#/c/${current.id}`);
+    history.pushState(null, '', `#/c/${current.id}`);
   }
 });
 
@@ -73,6 +71,6 @@ byId('skip').addEventListener('click', (event) => {
   (byId('chat').hidden ? byId('status-title') : byId('composer-text')).focus();
 });
 
-await Promise.all([conversations.start(), history.start()]);
+await conversations.start();
 await route();
 await feed.start();

@@ -3,15 +3,16 @@
 import { chart } from './chart.js';
 import { byId, copy, el, fill, icon } from './dom.js';
 import { bytes, clock, count, rate, seconds, tokens } from './format.js';
+import { beganAt, hourOf } from './history.js';
 import { forgetKey, key } from './key.js';
 import { apps, languages } from './snippets.js';
-import { remedyFor, stateRemedy, stateWords } from './words.js';
+import { receiptWords, remedyFor, stateRemedy, stateWords } from './words.js';
 
 export class StatusView {
   #connected = ''; // what the snippets were made for
 
-  constructor(feed, history, chat, sidebar) {
-    Object.assign(this, { feed, history, chat });
+  constructor(feed, chat, sidebar) {
+    Object.assign(this, { feed, chat });
     this.view = byId('status');
     this.live = el('div', { class: 'live' });
     this.connect = el('div', { class: 'connect' });
@@ -29,7 +30,7 @@ export class StatusView {
   draw() {
     if (!this.shown) return;
     const { status } = this.feed;
-    fill(this.live, this.#engine(status), status && this.#numbers(status), this.#charts(), status && this.#errors(status.recent_errors));
+    fill(this.live, this.#engine(status), status && this.#numbers(status), status && this.#charts(status), status && this.#errors(status.recent_errors));
     if (status) this.#connect(status);
   }
 
@@ -55,15 +56,18 @@ export class StatusView {
       row('Last answer', ...lastWords(throughput.last)),
       row('Queue', queue.running ? '1 request runs' : 'Empty', `${count(queue.waiting)} of at most ${count(queue.capacity)} wait`),
       row('Prefix cache', `${count(cache.entries)} ${cache.entries === 1 ? 'entry' : 'entries'}`, bytes(cache.bytes)),
-      row('Requests', count(requests.total), `${count(requests.failed)} failed; up for ${seconds(status.uptime_s)}, version ${status.version}`));
+      row('Requests', count(requests.total), `${count(requests.failed)} failed; up for ${seconds(status.uptime_s)}, version ${status.version}`),
+      row('Receipt of the model', ...receiptWords(status.receipt)));
   }
 
-  #charts() {
-    const hour = this.history.hour();
+  #charts(status) {
+    const hour = hourOf(status.throughput.hour);
+    const began = beganAt(status);
     return el('section', { class: 'charts', 'aria-labelledby': 'charts-title' },
       el('h2', { id: 'charts-title' }, 'The last hour'),
       chart('Answering', hour, 'decode'), chart('Reading prompts', hour, 'prefill'),
-      el('p', { class: 'quiet' }, 'As seen by this browser while the page was open.'));
+      el('p', { class: 'quiet' }, 'As the server counts, for all programs. ',
+        began && `It started at ${clock(began)}; what was before is not in here.`));
   }
 
   #errors(errors) {

@@ -3,7 +3,6 @@
 //   conversations  id → title, settings, head, times
 //   messages       id → one message; indexed by conversation
 //   drafts         conversation → what is typed and not sent, with its files
-//   minutes        start of a minute → the throughput that was seen in it
 //
 // A write that fails is reported to onFailure and otherwise lets the page go on.
 
@@ -13,7 +12,6 @@ const stores = {
   conversations: { keyPath: 'id' },
   messages: { keyPath: 'id' },
   drafts: { keyPath: 'id' },
-  minutes: { keyPath: 'minute' },
 };
 
 let opening = null;
@@ -98,13 +96,3 @@ export function deleteConversation(id) {
 export const draftOf = (id) => read(['drafts'], (d) => d.get(id), null);
 export const putDraft = (draft) => write(['drafts'], (d) => d.put(draft));
 export const deleteDraft = (id) => write(['drafts'], (d) => d.delete(id));
-
-export const minutesSince = (minute) => read(['minutes'], (m) => m.getAll(IDBKeyRange.lowerBound(minute)), []);
-
-/** putMinute keeps a minute and drops those before oldest. */
-export function putMinute(minute, oldest) {
-  return write(['minutes'], (m) => {
-    m.put(minute);
-    m.delete(IDBKeyRange.upperBound(oldest, true));
-  });
-}

@@ -1,5 +1,7 @@
 // What people read where something went wrong: what it is, and what to do.
 
+import { bytes, count, day } from './format.js';
+
 const start = 'Start it again from the menu bar or with calla serve.';
 
 const faults = {
@@ -59,6 +61,18 @@ export function stateRemedy(status) {
     case 'stopping': return 'Messages can be sent once it has started again.';
   }
   return '';
+}
+
+const sources = { downloaded: 'downloaded', found: 'found on this machine' };
+
+/** receiptWords says how far the model's files are known to be right, and which they are. */
+export function receiptWords(receipt) {
+  const { source, repository, revision, pinned, verified_at: at } = receipt;
+  if (source === 'unverified') return ['Never verified', 'The server loaded the files of a folder as they are. calla verify compares those of the published model with their digests.'];
+  const files = `${count(receipt.files)} files, ${bytes(receipt.bytes)}, ${receipt.digest}`;
+  if (source === 'built in') return ['Built into the program', files];
+  const digests = pinned ? 'every digest is the one that the program knows' : 'every digest is that of its list';
+  return [at ? `Verified on ${day(at)}` : 'Verified', `${repository}, revision ${revision}, ${sources[source]}; ${digests}. ${files}`];
 }
 
 /** progressWords says how far a request is before its first word. */
