@@ -65,6 +65,7 @@ var homes = map[string][]string{
 	"golang.org/x/term":                     {"app"},
 	"golang.org/x/text":                     {"core/tokenizer"},
 	"golang.org/x/time":                     {"core/download"},
+	"gonum.org/v1/plot":                     {"app/bench"},
 }
 
 const inTests = "tests"
