@@ -105,7 +105,7 @@ func reading(s server.Status) menu.Status {
 		MemoryUsed: s.Memory.Used, MemoryNeeded: s.Memory.Needed,
 		PrefillNow: s.Throughput.Now.Prefill, DecodeNow: s.Throughput.Now.Decode,
 		QueueRunning: s.Queue.Running, QueueWaiting: s.Queue.Waiting,
-		Errors: errorText(s.Errors),
+		Errors: errorText(s.Errors), Receipt: receiptText(s.Receipt),
 	}
 	if p := s.Progress; p != nil {
 		out.Loaded, out.ToLoad = p.Done, p.Total
@@ -114,6 +114,21 @@ func reading(s server.Status) menu.Status {
 		out.Answered, out.PrefillLast, out.DecodeLast = true, l.Rates.Prefill, l.Rates.Decode
 	}
 	return out
+}
+
+// receiptText says in a line which files the engine runs.
+func receiptText(r server.Receipt) string {
+	_, digest, _ := strings.Cut(r.Digest, ":")
+	digest = ", digest " + digest[:min(12, len(digest))]
+	switch {
+	case r.Source == server.BuiltIn:
+		return "Runs the built-in demo model" + digest
+	case r.Source == server.Unverified:
+		return "Runs files that were never verified"
+	case r.VerifiedAt == nil:
+		return "Runs verified files" + digest
+	}
+	return "Runs files verified on " + r.VerifiedAt.Local().Format("2 January 2006") + digest
 }
 
 // errorText is a line for each error.

@@ -162,6 +162,7 @@ type Status struct {
 	PrefillLast, DecodeLast    float64
 	QueueRunning, QueueWaiting int
 	Errors                     string // recent ones, one a line, newest first
+	Receipt                    string // which files run, and how far they are known to be right
 }
 
 // Error is one line of the recent errors.

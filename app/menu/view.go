@@ -158,6 +158,7 @@ func about(s State) Item {
 		info("about.version", "Calla "+s.About.Version),
 		info("about.model", "Model "+s.About.Model),
 		info("about.revision", "Revision "+s.About.Revision),
+		info("about.receipt", s.Status.Receipt),
 	)
 }
 

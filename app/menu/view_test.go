@@ -34,7 +34,7 @@ func base() State {
 func running(e Engine) func(*State) {
 	return func(s *State) {
 		s.Engine, s.Running, s.URL = e, s.Settings.engine(), "http://127.0.0.1:11535"
-		s.Status = Status{State: e, MemoryUsed: 20 << 30, MemoryNeeded: 23 << 30}
+		s.Status = Status{State: e, MemoryUsed: 20 << 30, MemoryNeeded: 23 << 30, Receipt: "Runs files verified on 2 May 2026, digest 0123456789ab"}
 	}
 }
 
