@@ -179,7 +179,11 @@ func (o *opened) scratch(rows, maxTokens int) int64 {
 // loader lays the model's weights out on the device.
 func (o *opened) loader() engine.Loader {
 	return func(ctx context.Context, progress func(done, total int64)) (*model.Model, func() error, error) {
-		m, err := model.Load(ctx, o.device, o.checkpoint, progress)
+		tokens := 0
+		if o.tokenizer != nil {
+			tokens = o.tokenizer.VocabSize()
+		}
+		m, err := model.Load(ctx, o.device, o.checkpoint, tokens, progress)
 		if err != nil {
 			return nil, nil, err
 		}

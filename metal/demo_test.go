@@ -23,7 +23,7 @@ func loadDemo(t *testing.T, dev backend.Device) *model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Load(context.Background(), dev, c, nil)
+	m, err := model.Load(context.Background(), dev, c, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package metal
 
 import (
+	"time"
+
 	"calla/core/backend"
 	"calla/core/checkpoint"
 )
@@ -13,6 +15,8 @@ type Options struct {
 	Observe func(layer int, name string, width int, values []float32)
 	// Record, where set, is shown each list before it is committed.
 	Record func(*List)
+	// CallTime is how long a call may take; 0 is any time.
+	CallTime time.Duration
 }
 
 // Device runs the model on a driver's hardware.

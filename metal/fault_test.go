@@ -112,7 +112,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	b := model.Bind(c)
+	b := model.Bind(c, 0)
 	t.Run("progress", func(t *testing.T) {
 		dev := New(NewEmulated(openLibrary(t), emulator.Schedule{}), Options{})
 		var last, total int64

@@ -45,7 +45,7 @@ func (p *pass) Head() {
 	s := &p.scratch
 	last := s.h.Buffer.at(int64(2 * (p.rows - 1) * p.hidden()))
 	p.Encoder.Head(last, p.norm, p.weights.head, s.logits, s.parts, p.config.NormEps)
-	p.Encoder.Argmax(s.parts, p.config.Vocab, p.ring.tokens.at(int64(4*p.slot)))
+	p.Encoder.Argmax(s.parts, p.shapes.vocab, p.ring.tokens.at(int64(4*p.slot)))
 	p.head = true
 }
 

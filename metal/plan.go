@@ -46,7 +46,10 @@ func newPlan(w *weights, b *backend.Binding) *plan {
 	p.matrix(&w.embed, source{b.Embed})
 	p.section("head")
 	p.vector(&w.norm, b.Norm)
-	p.matrix(&w.head, source{b.Head})
+	head := b.Head
+	head.Out = b.Logits() // padding gets no logits
+	w.shapes.vocab = head.Out
+	p.matrix(&w.head, source{head})
 	kinds := map[bool]int{}
 	w.layers = make([]layer, len(b.Layers))
 	for i, l := range b.Layers {
@@ -147,7 +150,7 @@ func (p *plan) allocate() error {
 		if s.bytes > d.MaxBuffer() {
 			return fmt.Errorf("metal: %s needs a buffer of %d bytes, the device has them up to %d", s.name, s.bytes, d.MaxBuffer())
 		}
-		b, err := d.NewBuffer(s.name, s.bytes)
+		b, err := newPrivate(d, s.name, s.bytes)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func (s *step) Logits() []float32 {
 	if s.Wait() != nil || !s.head {
 		return nil
 	}
-	return floats(s.weights.scratch.logits.Buffer.Bytes)[:s.weights.config.Vocab]
+	return floats(s.weights.scratch.logits.Buffer.Bytes)[:s.weights.shapes.vocab]
 }
 
 // floats is device memory as float32. Buffers are page-aligned.

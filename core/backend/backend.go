@@ -22,6 +22,7 @@ package backend
 
 import (
 	"context"
+	"time"
 
 	"calla/core/checkpoint"
 )
@@ -73,6 +74,8 @@ type Weights interface {
 	// Bytes returns the memory it takes on the device, and Mapped how much of
 	// that is the checkpoint's own mapped files.
 	Bytes() (all, mapped int64)
+	// Traits says how calls are best made.
+	Traits() Traits
 	// NewState makes an empty state for at most maxTokens tokens.
 	NewState(maxTokens int) (State, error)
 	// Begin starts a call that appends the call's rows to s. It refuses, and
@@ -84,13 +87,26 @@ type Weights interface {
 	Close() error
 }
 
+// Traits say how calls on a device are best made. They change when tokens come,
+// never which.
+type Traits struct {
+	// Ahead says that a call may run while the one before it is read, so that the
+	// device need not wait for the processor between two tokens. On a device whose
+	// calls are done when Commit returns, to follow early only delays a token.
+	Ahead bool
+	// CallTime is how long a call may take: beyond it a desktop that shares the
+	// device stutters, and far beyond it the system ends the call. 0 is any time.
+	CallTime time.Duration
+}
+
 // Call says which rows a pass evaluates.
 type Call struct {
 	Phase Phase
 	// Tokens are the rows. Decode takes one, or none where Follow is set.
 	Tokens []int32
 	// Follow, in decode only, evaluates the largest logit's token of the
-	// state's last call, without waiting for it.
+	// state's last call, without waiting for it. Where that has none (see
+	// Step.Argmax) and Begin does not know it yet, the call's results mean nothing.
 	Follow bool
 	// Segments are the positions, in the whole sequence, of the segment starts
 	// that lie in this call or, for its first row, at or before it: the first
@@ -120,12 +136,13 @@ type Step interface {
 	// is lost.
 	Wait() error
 	// Argmax returns the token of the largest logit, of equals the lowest, and
-	// -1 where any logit is not a number. It and Logits wait first, are there
-	// only when the pass had a Head, and look at rows of the unpadded and padded
-	// vocabulary alike.
+	// -1 where any logit is not a number or the largest not a finite one. It may
+	// be asked after later calls too. It and Logits wait first, and are there only
+	// when the pass had a Head.
 	Argmax() int32
-	// Logits returns the logits of the last row, float32. They are the
-	// device's memory: read them before the next Begin of any state.
+	// Logits returns the logits of the last row, float32, one for each token of
+	// the binding. They are the device's memory: read them before the next Begin
+	// of any state.
 	Logits() []float32
 }
 

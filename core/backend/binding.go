@@ -10,6 +10,17 @@ type Binding struct {
 	Layers []Layer
 	Norm   checkpoint.Weight // [hidden]
 	Head   Quantised         // [vocab, hidden]
+	// Tokens is how many rows of the head are tokens. The rest pads the matrix:
+	// it gets no logits, so no device can choose it. 0 is all rows.
+	Tokens int
+}
+
+// Logits returns how many logits a call makes.
+func (b *Binding) Logits() int {
+	if b.Tokens == 0 {
+		return b.Config.Vocab
+	}
+	return b.Tokens
 }
 
 // Quantised is an affine-quantised matrix [.., Out, In] in quantisation groups

@@ -37,7 +37,7 @@ func demoService(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	load := func(ctx context.Context, progress func(done, total int64)) (*model.Model, func() error, error) {
-		m, err := model.Load(ctx, device, c, progress)
+		m, err := model.Load(ctx, device, c, 0, progress)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -75,11 +75,18 @@ func Tiny(t testing.TB) checkpoint.Source {
 // the device with it.
 func Load(t testing.TB, dev backend.Device, src checkpoint.Source) *model.Model {
 	t.Helper()
+	return LoadTokens(t, dev, src, 0)
+}
+
+// LoadTokens is Load for a checkpoint of which only the first rows of the
+// vocabulary are tokens.
+func LoadTokens(t testing.TB, dev backend.Device, src checkpoint.Source, tokens int) *model.Model {
+	t.Helper()
 	c, err := checkpoint.Open(src, checkpoint.Options{AnySize: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Load(context.Background(), dev, c, nil)
+	m, err := model.Load(context.Background(), dev, c, tokens, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,8 @@ func Exact(t *testing.T, s Subject) {
 		})
 	}
 	t.Run("following the last step", func(t *testing.T) { testFollow(t, m) })
+	t.Run("two steps in flight", func(t *testing.T) { testAhead(t, m) })
+	t.Run("padding is never chosen", func(t *testing.T) { testPadding(t, s) })
 	t.Run("a perturbed run differs", func(t *testing.T) { testPerturbed(t, m) })
 }
 
@@ -158,18 +160,85 @@ func testFollow(t *testing.T, m *model.Model) {
 	got["logits"] = slices.Clone(following.last.Logits())
 	for i := range 3 {
 		before := following.last
-		step, err := m.Follow(following.state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		following.last = step
-		got[fmt.Sprintf("logits after step %d", i)] = slices.Clone(step.Logits())
+		following.follow()
+		got[fmt.Sprintf("logits after step %d", i)] = slices.Clone(following.last.Logits())
 		// A step keeps its token when the next is committed.
 		if i == 0 && before.Argmax() != first {
 			t.Errorf("first token became %d, want %d", before.Argmax(), first)
 		}
 	}
 	want.same(t, "Follow", got)
+}
+
+// testAhead commits each step before the token that it evaluates is read. Tokens
+// read late are those of a run that reads each before it goes on, and the step
+// too many is undone by a Restore.
+func testAhead(t *testing.T, m *model.Model) {
+	const steps = 12
+	p := prompt{[]int32{5, 6, 7, 8}, []int{0}}
+	told, ahead := newRun(t, m), newRun(t, m)
+	told.prefill(p, 4)
+	var want []int32
+	for range steps {
+		want = append(want, told.last.Argmax())
+		told.decode(want[len(want)-1])
+	}
+
+	ahead.prefill(p, 4)
+	snap, err := ahead.state.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	var got []int32
+	for range steps {
+		step := ahead.last
+		ahead.follow()
+		got = append(got, step.Argmax())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("tokens read late are %v, want %v", got, want)
+	}
+	if err := ahead.state.Restore(snap); err != nil {
+		t.Fatal(err)
+	}
+	ahead.decode(want[0])
+	if got := ahead.last.Argmax(); got != want[1] {
+		t.Errorf("after a step too many and a Restore the token is %d, want %d", got, want[1])
+	}
+}
+
+// testPadding loads the model with a vocabulary that ends before the token that
+// would be chosen: the largest logit before it is the choice, and there are no
+// logits behind.
+func testPadding(t *testing.T, s Subject) {
+	p := prompt{[]int32{5, 6, 7, 8}, []int{0}}
+	whole := newRun(t, Load(t, s.New(t, nil), Tiny(t)))
+	whole.prefill(p, 4)
+	all := slices.Clone(whole.last.Logits())
+	tokens := int(whole.last.Argmax())
+	if tokens == 0 {
+		t.Fatal("the fixture chooses token 0: nothing is left of its vocabulary")
+	}
+	want := 0
+	for i, x := range all[:tokens] {
+		if x > all[want] {
+			want = i
+		}
+	}
+	r := newRun(t, LoadTokens(t, s.New(t, nil), Tiny(t), tokens))
+	r.prefill(p, 4)
+	if got := r.last.Argmax(); int(got) != want {
+		t.Errorf("token %d of a vocabulary of %d, want %d", got, tokens, want)
+	}
+	if !slices.Equal(r.last.Logits(), all[:tokens]) {
+		t.Errorf("%d logits, want the first %d of the whole vocabulary's to the bit", len(r.last.Logits()), tokens)
+	}
+	r.follow()
+	whole.decode(int32(want))
+	if !slices.Equal(r.last.Logits(), whole.last.Logits()[:tokens]) {
+		t.Error("the step that follows evaluated another token than the choice")
+	}
 }
 
 // testPerturbed evaluates the last row by the decode path, and moves the grid by
@@ -183,11 +252,7 @@ func testPerturbed(t *testing.T, m *model.Model) {
 	decoded := newRun(t, m)
 	last := len(p.tokens) - 1
 	decoded.prefill(prompt{p.tokens[:last], p.segments}, last)
-	step, err := m.Decode(decoded.state, p.tokens[last])
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded.last = step
+	decoded.decode(p.tokens[last])
 	if want.difference(decoded.finish()) == "" {
 		t.Error("a last row by the decode path has the bits of the prefill path: the comparison sees nothing")
 	}

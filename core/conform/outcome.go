@@ -129,6 +129,20 @@ func (r *run) prefillBy(p prompt, chunk int) {
 	}
 }
 
+// decode evaluates one token.
+func (r *run) decode(token int32) { r.step(r.model.Decode(r.state, token)) }
+
+// follow evaluates the choice of the last call, without reading it.
+func (r *run) follow() { r.step(r.model.Follow(r.state)) }
+
+func (r *run) step(s backend.Step, err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.last = s
+}
+
 // finish notes the logits and the state's contents, then decodes a few greedy
 // tokens and notes their logits too.
 func (r *run) finish() outcome {
@@ -136,12 +150,8 @@ func (r *run) finish() outcome {
 	o := r.contents()
 	o["logits"] = slices.Clone(r.last.Logits())
 	for i := range 3 {
-		step, err := r.model.Decode(r.state, r.last.Argmax())
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		r.last = step
-		o[fmt.Sprintf("logits after step %d", i)] = slices.Clone(step.Logits())
+		r.decode(r.last.Argmax())
+		o[fmt.Sprintf("logits after step %d", i)] = slices.Clone(r.last.Logits())
 	}
 	return o
 }

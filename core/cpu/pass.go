@@ -56,9 +56,9 @@ func (p *pass) Head() {
 		x := p.scr.x[:hidden]
 		p.k.rmsNorm(p.r, x, p.scr.h[last*hidden:][:hidden], p.norm, p.config.NormEps)
 		p.observe(-1, "norm", hidden, x)
-		p.vectorProducts(x, product{p.head, p.scr.logits, F32})
-		p.step.logits = p.scr.logits
-		p.step.argmax = Argmax(p.scr.logits)
+		logits := p.scr.logits[:p.head.Out]
+		p.vectorProducts(x, product{p.head, logits, F32})
+		p.step.logits, p.step.argmax = logits, Argmax(logits)
 	})
 }
 

@@ -67,6 +67,7 @@ func (d *Device) Load(ctx context.Context, b *backend.Binding, progress func(don
 	}
 	total := bindingBytes(b)
 	w.embed, w.head, w.norm = w.matrix(b.Embed), w.matrix(b.Head), w.vector(b.Norm)
+	w.head.Out = b.Logits()
 	kinds := map[bool]int{}
 	for i, l := range b.Layers {
 		if err := ctx.Err(); err != nil {
@@ -173,6 +174,10 @@ func bindingBytes(b *backend.Binding) int64 {
 
 // Bytes implements backend.Weights.
 func (w *weights) Bytes() (all, mapped int64) { return w.mapped + w.widened, w.mapped }
+
+// Traits implements backend.Weights: a call is done when Commit returns, and
+// takes the desktop only what the scheduler leaves it.
+func (w *weights) Traits() backend.Traits { return backend.Traits{} }
 
 // Close implements backend.Weights.
 func (w *weights) Close() error {

@@ -56,7 +56,9 @@ func (w *worker) decode(g *Generation, s *session, step backend.Step, r *Result)
 	if m := g.request.MaxTokens; m > 0 {
 		limit = min(limit, m)
 	}
-	c := newChooser(g.request, w.o.Vocab)
+	c := newChooser(g.request, w.o.Vocab, w.model.Tokens() == w.o.Vocab)
+	next := steps{w: w, state: s.state, may: w.model.Weights().Traits().Ahead}
+	defer func() { s.spoilt = next.discard() != nil }()
 	alive := g.alive(w)
 	r.StopToken = -1
 	for {
@@ -67,7 +69,7 @@ func (w *worker) decode(g *Generation, s *session, step backend.Step, r *Result)
 			r.Reason = FinishStop
 			return nil
 		}
-		t, err := c.next(step.Logits())
+		t, err := c.next(step)
 		if err != nil {
 			return err
 		}
@@ -87,8 +89,8 @@ func (w *worker) decode(g *Generation, s *session, step backend.Step, r *Result)
 			r.Reason = FinishLength
 			return nil
 		}
-		step, err = w.call(1, func() (backend.Step, error) { return w.model.Decode(s.state, t.Token) })
-		if err != nil {
+		// The token after the next is wanted if there may be one.
+		if step, err = next.after(t.Token, c.blind() && r.CompletionTokens+1 < limit); err != nil {
 			return err
 		}
 	}

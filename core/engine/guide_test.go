@@ -54,6 +54,19 @@ type guideFunc func(generated []int32) (Choice, error)
 
 func (f guideFunc) Next(generated []int32) (Choice, error) { return f(generated) }
 
+// made is a finished step.
+type made []float32
+
+func (made) Wait() error         { return nil }
+func (m made) Logits() []float32 { return m }
+func (m made) Argmax() int32 {
+	id, err := argmax(m)
+	if err != nil {
+		return -1
+	}
+	return id
+}
+
 func TestGuideSteers(t *testing.T) {
 	logits := []float32{0, 1, 2, 3, 4, 5, 6, 7}
 	failed := errors.New("no way on")
@@ -68,9 +81,9 @@ func TestGuideSteers(t *testing.T) {
 		}
 		return Choice{}, failed
 	})
-	c := newChooser(Request{Guide: guide, LogProbs: 1}, len(logits))
+	c := newChooser(Request{Guide: guide, LogProbs: 1}, len(logits), true)
 	for i, want := range []int32{7, 3, 2} {
-		e, err := c.next(logits)
+		e, err := c.next(made(logits))
 		if err != nil || e.Token != want {
 			t.Fatalf("token %d is %d, %v; want %d", i, e.Token, err, want)
 		}
@@ -78,7 +91,7 @@ func TestGuideSteers(t *testing.T) {
 			t.Errorf("log-probability %+v, want the model's own", e.LogProb)
 		}
 	}
-	if _, err := c.next(logits); !errors.Is(err, failed) {
+	if _, err := c.next(made(logits)); !errors.Is(err, failed) {
 		t.Errorf("a guide's error became %v", err)
 	}
 }

@@ -56,9 +56,9 @@ func (w *worker) loadModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if rows := m.Config().Vocab; w.o.Vocab > rows {
+	if n := m.Tokens(); w.o.Vocab > n {
 		unload()
-		return fmt.Errorf("engine: the tokenizer has %d tokens, the model logits for %d", w.o.Vocab, rows)
+		return fmt.Errorf("engine: the tokenizer has %d tokens, the model logits for %d", w.o.Vocab, n)
 	}
 	w.model, w.unload = m, unload
 	w.cache = newPrefixCache(w.o.CacheEntries, w.o.cacheBudget(m.Config()))

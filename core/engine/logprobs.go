@@ -36,16 +36,20 @@ const (
 )
 
 // loopDetector counts how often the same token came without doubt. Of a run's
-// first token it knows only that it came.
+// first two tokens it knows only that they came: a device that is a step ahead
+// has no logits of them any more.
 type loopDetector struct {
 	token int32
 	run   int
 }
 
-// looping takes the next token and its logits and reports whether the
-// generation only repeats itself.
-func (d *loopDetector) looping(id int32, logits []float32) bool {
-	if d.run == 0 || d.token != id || !certain(logits, id) {
+// asks reports whether looping may want the logits of the next token.
+func (d *loopDetector) asks() bool { return d.run >= 2 }
+
+// looping takes the next token and its logits, which it may ask for, and reports
+// whether the generation only repeats itself.
+func (d *loopDetector) looping(id int32, logits func() []float32) bool {
+	if d.run == 0 || d.token != id || d.asks() && !certain(logits(), id) {
 		d.token, d.run = id, 1
 		return false
 	}

@@ -16,6 +16,7 @@ type session struct {
 	grid   grid
 	cached int
 	miss   *CacheMiss
+	spoilt bool // the state is of no use to others
 }
 
 // withSession takes the best start for a prompt out of the cache, runs f on it
@@ -40,7 +41,7 @@ func (w *worker) withSession(prompt []int32, key string, f func(*session) error)
 	}()
 	err = f(s)
 	var fault *DeviceError
-	sound = !errors.As(err, &fault) && !errors.Is(err, ErrNotANumber)
+	sound = !s.spoilt && !errors.As(err, &fault) && !errors.Is(err, ErrNotANumber)
 	return err
 }
 

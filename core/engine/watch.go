@@ -36,19 +36,36 @@ func (w *worker) expect(rows int) {
 
 // call runs one call to its end. Its error, if any, is a *DeviceError.
 func (w *worker) call(rows int, begin func() (backend.Step, error)) (backend.Step, error) {
-	w.expect(rows)
-	step, err := finished(begin())
+	step, err := w.begin(rows, begin)
 	if err != nil {
 		return nil, err
+	}
+	return step, w.finish(step)
+}
+
+// begin commits a call.
+func (w *worker) begin(rows int, begin func() (backend.Step, error)) (backend.Step, error) {
+	w.expect(rows)
+	step, err := begin()
+	if err != nil {
+		return nil, &DeviceError{err}
+	}
+	return step, nil
+}
+
+// finish waits for a call that was committed.
+func (w *worker) finish(step backend.Step) error {
+	if _, err := finished(step, nil); err != nil {
+		return err
 	}
 	w.meter.stepped()
 	w.expect(0)
 	w.relieve()
 	if w.isLost() {
 		// The device came back, but the job has ended.
-		return nil, &DeviceError{ErrStuck}
+		return &DeviceError{ErrStuck}
 	}
-	return step, nil
+	return nil
 }
 
 // finished waits for a call that was committed, if it was. Its error, if any,

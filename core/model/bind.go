@@ -9,8 +9,8 @@ import (
 
 // Bind says which weights of an open checkpoint play which part. It reads no
 // weight and cannot fail: checkpoint.Open has found every tensor with its type
-// and shape.
-func Bind(c *checkpoint.Checkpoint) *backend.Binding {
+// and shape. Tokens is how many rows of the head are tokens, 0 for all.
+func Bind(c *checkpoint.Checkpoint, tokens int) *backend.Binding {
 	b := binder{c, c.Config()}
 	layers := make([]backend.Layer, b.config.Layers)
 	for i := range layers {
@@ -22,6 +22,7 @@ func Bind(c *checkpoint.Checkpoint) *backend.Binding {
 		Layers: layers,
 		Norm:   b.plain(checkpoint.FinalNorm, 0),
 		Head:   b.matrix(checkpoint.Head, 0),
+		Tokens: tokens,
 	}
 }
 

@@ -21,7 +21,7 @@ func openTiny(t *testing.T) *checkpoint.Checkpoint {
 
 // TestBindLayers gives each layer the weights of its kind and of no other.
 func TestBindLayers(t *testing.T) {
-	b := Bind(openTiny(t))
+	b := Bind(openTiny(t), 0)
 	if len(b.Layers) != 8 {
 		t.Fatalf("%d layers, want 8", len(b.Layers))
 	}
@@ -36,7 +36,7 @@ func TestBindLayers(t *testing.T) {
 // TestBindNames compares roles and sizes with the table of core/model/SPEC.md
 // for the tiny fixture.
 func TestBindNames(t *testing.T) {
-	b := Bind(openTiny(t))
+	b := Bind(openTiny(t), 0)
 	delta, attention, moe := b.Layers[5].Delta, b.Layers[3].Attention, b.Layers[3].MoE
 	for _, tt := range []struct {
 		name             string
@@ -95,7 +95,7 @@ func TestBindNames(t *testing.T) {
 // matrices agree with their tensors.
 func TestBindEverything(t *testing.T) {
 	c := openTiny(t)
-	b := Bind(c)
+	b := Bind(c, 0)
 	bound := map[string]int{}
 	each(reflect.ValueOf(b).Elem(), func(w checkpoint.Weight) { bound[w.Name]++ })
 	var bytes int64

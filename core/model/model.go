@@ -15,25 +15,40 @@ import (
 // Model is a checkpoint laid out on a device.
 type Model struct {
 	config  checkpoint.Config
+	tokens  int
 	weights backend.Weights
 }
 
-// Load binds the checkpoint's weights and lays them out on dev. It calls
-// progress, where not nil, with bytes done of all. The checkpoint must stay
-// open until the model is closed.
-func Load(ctx context.Context, dev backend.Device, c *checkpoint.Checkpoint, progress func(done, total int64)) (*Model, error) {
-	w, err := dev.Load(ctx, Bind(c), progress)
+// Load binds the checkpoint's weights and lays them out on dev. Tokens is how
+// many rows of the vocabulary are tokens, 0 for all: padding behind them has no
+// logits. It calls progress, where not nil, with bytes done of all. The
+// checkpoint must stay open until the model is closed.
+func Load(ctx context.Context, dev backend.Device, c *checkpoint.Checkpoint, tokens int, progress func(done, total int64)) (*Model, error) {
+	if rows := c.Config().Vocab; tokens < 0 || tokens > rows {
+		return nil, fmt.Errorf("model: %d tokens, want at most the vocabulary's %d rows", tokens, rows)
+	}
+	w, err := dev.Load(ctx, Bind(c, tokens), progress)
 	if err != nil {
 		return nil, fmt.Errorf("model: load %s on %s: %w", c.Name(), dev.Name(), err)
 	}
-	return New(c.Config(), w), nil
+	m := New(c.Config(), w)
+	if tokens > 0 {
+		m.tokens = tokens
+	}
+	return m, nil
 }
 
-// New makes a model of weights that lie on a device already.
-func New(c checkpoint.Config, w backend.Weights) *Model { return &Model{config: c, weights: w} }
+// New makes a model of weights that lie on a device already, all of whose rows
+// are tokens.
+func New(c checkpoint.Config, w backend.Weights) *Model {
+	return &Model{config: c, tokens: c.Vocab, weights: w}
+}
 
 // Config returns the model's dimensions.
 func (m *Model) Config() checkpoint.Config { return m.config }
+
+// Tokens returns how many logits a call makes: the vocabulary without padding.
+func (m *Model) Tokens() int { return m.tokens }
 
 // Weights returns the model's weights on the device.
 func (m *Model) Weights() backend.Weights { return m.weights }

@@ -19,6 +19,8 @@ import (
 type Device struct {
 	// Vocab is the rows of the logits.
 	Vocab int
+	// Traits is what its weights say of themselves.
+	Traits backend.Traits
 	// Next, where not nil, says which token is to be the likeliest after
 	// tokens; otherwise the hash says.
 	Next func(tokens []int32) int32
@@ -59,9 +61,11 @@ func (d *Device) fault(op Op) error {
 	return d.Fault(op)
 }
 
-// Counts is what a device has done and what is open on it.
+// Counts is what a device has done and what is open on it. Unread are steps that
+// nobody has waited for.
 type Counts struct {
 	Loads, Calls, PrefillRows, DecodeRows int
+	Followed, Unread, MostUnread          int
 	States, Snapshots, Weights            int // open now
 	MostStates, MostSnapshots             int // ever open at once
 }
@@ -108,7 +112,7 @@ func (d *Device) Load(ctx context.Context, _ *backend.Binding, progress func(don
 		return nil, d.LoadError
 	}
 	d.count(func(c *Counts) { c.Loads++; c.Weights++ })
-	return &weights{d}, nil
+	return &weights{d: d}, nil
 }
 
 // Config is a configuration of few layers for the forward pass to walk over.
@@ -118,9 +122,13 @@ func (d *Device) Config() checkpoint.Config {
 	return c
 }
 
-type weights struct{ d *Device }
+type weights struct {
+	d    *Device
+	last *step // whose logits the next call writes over
+}
 
 func (w *weights) Bytes() (all, mapped int64) { return 1 << 20, 1 << 20 }
+func (w *weights) Traits() backend.Traits     { return w.d.Traits }
 func (w *weights) Close() error               { w.d.count(func(c *Counts) { c.Weights-- }); return nil }
 
 func (w *weights) NewState(maxTokens int) (backend.State, error) {

@@ -12,8 +12,12 @@ func (w *weights) Begin(b backend.State, c backend.Call) (backend.Pass, error) {
 	if s.closed {
 		panic("backendtest: call on a closed state")
 	}
+	follows := s.last
 	if c.Follow {
-		return nil, fmt.Errorf("backendtest: follow: not scripted")
+		if c.Phase != backend.Decode || len(c.Tokens) > 0 || follows == nil || follows.read && follows.argmax < 0 {
+			return nil, fmt.Errorf("backendtest: nothing to follow")
+		}
+		c.Tokens = []int32{max(follows.argmax, 0)}
 	}
 	if len(s.kv)+len(c.Tokens) > s.max {
 		return nil, fmt.Errorf("backendtest: %d tokens in a state for %d", len(s.kv)+len(c.Tokens), s.max)
@@ -23,10 +27,16 @@ func (w *weights) Begin(b backend.State, c backend.Call) (backend.Pass, error) {
 			return nil, fmt.Errorf("backendtest: prefill from %d with segments %v is off the grid", s.Len(), c.Segments)
 		}
 	}
-	return &pass{s: s, c: c}, nil
+	if w.last != nil {
+		for i := range w.last.logits {
+			w.last.logits[i] = float32(math.NaN())
+		}
+	}
+	return &pass{w: w, s: s, c: c}, nil
 }
 
 type pass struct {
+	w    *weights
 	s    *state
 	c    backend.Call
 	head bool
@@ -40,9 +50,15 @@ func (p *pass) Head()         { p.head = true }
 
 func (p *pass) Commit() (backend.Step, error) {
 	s := p.s
+	st := &step{d: s.d, argmax: -1}
+	s.last, p.w.last = nil, st
+	if p.head {
+		s.last = st
+	}
+	s.d.count(func(c *Counts) { c.Unread++; c.MostUnread = max(c.MostUnread, c.Unread) })
 	if s.d.Step != nil {
-		if err := s.d.Step(p.c); err != nil {
-			return &step{err: err}, nil
+		if st.err = s.d.Step(p.c); st.err != nil {
+			return st, nil
 		}
 	}
 	start := 0
@@ -67,35 +83,61 @@ func (p *pass) Commit() (backend.Step, error) {
 	}
 	s.d.count(func(c *Counts) {
 		c.Calls++
+		if p.c.Follow {
+			c.Followed++
+		}
 		if p.c.Phase == backend.Prefill {
 			c.PrefillRows += len(p.c.Tokens)
 		} else {
 			c.DecodeRows += len(p.c.Tokens)
 		}
 	})
-	if !p.head {
-		return &step{}, nil
+	if p.head {
+		st.logits = s.logits()
+		st.argmax = argmax(st.logits)
 	}
-	return &step{logits: s.logits()}, nil
+	return st, nil
 }
 
+// step is a call that the device is at work on until somebody waits for it.
 type step struct {
+	d      *Device
+	read   bool
 	logits []float32
+	argmax int32
 	err    error
 }
 
-func (s *step) Wait() error       { return s.err }
-func (s *step) Logits() []float32 { return s.logits }
+func (s *step) Wait() error {
+	if !s.read {
+		s.read = true
+		s.d.count(func(c *Counts) { c.Unread-- })
+	}
+	return s.err
+}
+
+func (s *step) Logits() []float32 {
+	s.Wait()
+	return s.logits
+}
 
 func (s *step) Argmax() int32 {
+	s.Wait()
+	return s.argmax
+}
+
+func argmax(logits []float32) int32 {
 	at, best := int32(-1), float32(math.Inf(-1))
-	for i, x := range s.logits {
+	for i, x := range logits {
 		if x != x {
 			return -1
 		}
 		if x > best {
 			at, best = int32(i), x
 		}
+	}
+	if math.IsInf(float64(best), 1) {
+		return -1
 	}
 	return at
 }

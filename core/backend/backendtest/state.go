@@ -15,6 +15,7 @@ type state struct {
 	tokens    []int32
 	kv        []uint64
 	recurrent uint64
+	last      *step // whose token may be followed
 	closed    bool
 }
 
@@ -29,7 +30,7 @@ func mix(h uint64, xs ...uint64) uint64 {
 
 func (s *state) Len() int { return len(s.kv) }
 func (s *state) Cap() int { return s.max }
-func (s *state) Reset()   { s.tokens, s.kv, s.recurrent = nil, nil, 0 }
+func (s *state) Reset()   { s.tokens, s.kv, s.recurrent, s.last = nil, nil, 0, nil }
 
 // The memory that a model of Config would need.
 const (
@@ -67,7 +68,7 @@ func (s *state) Restore(x backend.Snapshot) error {
 	if n > len(s.kv) {
 		return fmt.Errorf("backendtest: restore of %d tokens into a KV cache of %d", n, len(s.kv))
 	}
-	s.tokens, s.kv, s.recurrent = s.tokens[:n], s.kv[:n], x.(*snapshot).recurrent
+	s.tokens, s.kv, s.recurrent, s.last = s.tokens[:n], s.kv[:n], x.(*snapshot).recurrent, nil
 	return nil
 }
 
@@ -77,6 +78,7 @@ func (s *state) CopyKV(from backend.State, n int) error {
 	}
 	f := from.(*state)
 	s.tokens, s.kv, s.recurrent = slices.Clone(f.tokens[:n]), slices.Clone(f.kv[:n]), 0xbad
+	s.last = nil
 	return nil
 }
 
