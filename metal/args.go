@@ -16,46 +16,41 @@ type normArgs struct {
 }
 
 type projectArgs struct {
-	Columns, Tiles, Each uint32
-	Eps                  float32
+	Tiles, Each uint32
+	Eps         float32
 }
 
 type headArgs struct {
-	Columns, Vocab, Each uint32
-	Eps                  float32
+	Vocab, Each uint32
+	Eps         float32
 }
 
 type argmaxArgs struct{ Parts uint32 }
 
 type deltaArgs struct {
-	Rows, Width          uint32
-	Z, B, A              uint32
-	KeyHeads, ValueHeads uint32
-	Eps                  float32
+	Rows, Width uint32
+	Z, B, A     uint32
+	Eps         float32
 }
 
-type chunkArgs struct{ First, Chunks, KeyHeads, ValueHeads uint32 }
+type chunkArgs struct{ First, Chunks uint32 }
 
 type prepareArgs struct {
 	Rows, From, Width uint32
 	K, V              uint32
-	Heads, KVHeads    uint32
 	HalfRotary        uint32
 	Eps               float32
 }
 
 type attendArgs struct {
 	Rows, From, Width uint32
-	Heads, KVHeads    uint32
 	Span, Spans       uint32
 	Scale             float32
 }
 
 type expertsArgs struct {
-	Hidden, Experts, Chosen uint32
-	ExpertDim, SharedDim    uint32
-	Each                    uint32
-	Eps                     float32
+	Experts, Each uint32
+	Eps           float32
 }
 
 type routeArgs struct{ Rows, Experts, Chosen, Stride uint32 }

@@ -34,14 +34,17 @@ func spans(n int) (keys, count int) {
 	return keys, ceil(n, keys)
 }
 
-func (s AttentionShape) kernel(name string) string { return fmt.Sprintf("%s_%d", name, s.Dim) }
+// kernel is a kernel for these heads.
+func (s AttentionShape) kernel(name string) Kernel {
+	return Kernel{fmt.Sprintf("%s_%d", name, s.Dim), [4]uint32{u32(s.Heads), u32(s.KVHeads)}}
+}
 
 // tokenBytes returns the bytes of a token in the KV cache.
 func (s AttentionShape) tokenBytes() int { return 2 * s.KVHeads * s.Dim * 2 }
 
 func (s AttentionShape) args(rows, from int) attendArgs {
 	return attendArgs{
-		Rows: u32(rows), From: u32(from), Width: u32(s.Width), Heads: u32(s.Heads), KVHeads: u32(s.KVHeads),
+		Rows: u32(rows), From: u32(from), Width: u32(s.Width),
 		Scale: float32(1 / math.Sqrt(float64(s.Dim))),
 	}
 }
@@ -50,7 +53,7 @@ func (s AttentionShape) args(rows, from int) attendArgs {
 // values in the cache.
 func (e *Encoder) AttentionPrepare(s AttentionShape, projected, qNorm, kNorm, angles, q, cache Binding, rows, from int) {
 	e.dispatch(s.kernel("attention_prepare"), launch{grid: grid(rows, ceil(s.Heads+2*s.KVHeads, 4)), threads: 128},
-		prepareArgs{u32(rows), u32(from), u32(s.Width), u32(s.K), u32(s.V), u32(s.Heads), u32(s.KVHeads), u32(s.Rotary / 2), s.Eps},
+		prepareArgs{u32(rows), u32(from), u32(s.Width), u32(s.K), u32(s.V), u32(s.Rotary / 2), s.Eps},
 		projected, qNorm, kNorm, angles, q, cache)
 }
 

@@ -30,7 +30,7 @@ func (e *Encoder) DeltaPrepare(s DeltaShape, w DeltaWeights, projected, convIn, 
 func (e *Encoder) DeltaChunks(s DeltaShape, chunks Binding, count int, qkv, gates, pairs, state, o Binding) {
 	for first := 0; first < count; first += deltaBatch {
 		n := min(deltaBatch, count-first)
-		args := chunkArgs{u32(first), u32(n), u32(s.KeyHeads), u32(s.ValueHeads)}
+		args := chunkArgs{u32(first), u32(n)}
 		e.dispatch(s.kernel("delta_pairs"), launch{grid: grid(n, s.ValueHeads), threads: 128}, args,
 			chunks, qkv, gates, pairs)
 		e.dispatch(s.kernel("delta_chunk"), launch{grid: grid(s.ValueDim/deltaColumns, s.ValueHeads), threads: 128}, args,
@@ -38,8 +38,13 @@ func (e *Encoder) DeltaChunks(s DeltaShape, chunks Binding, count int, qkv, gate
 	}
 }
 
+// gatedNorm is the kernel of GatedNormRows.
+func (s DeltaShape) gatedNorm() Kernel {
+	return Kernel{fmt.Sprintf("gated_norm_rows_%d", s.ValueDim), [4]uint32{u32(s.ValueHeads)}}
+}
+
 // GatedNormRows normalises and gates o in place.
 func (e *Encoder) GatedNormRows(s DeltaShape, w DeltaWeights, projected, o Binding, rows int) {
-	e.dispatch(fmt.Sprintf("gated_norm_rows_%d", s.ValueDim), launch{grid: grid(rows, ceil(s.ValueHeads, 4)), threads: 128},
+	e.dispatch(s.gatedNorm(), launch{grid: grid(rows, ceil(s.ValueHeads, 4)), threads: 128},
 		s.args(rows), projected, w.Norm, o)
 }

@@ -17,12 +17,13 @@ func (s DeltaShape) Channels() int { return 2*s.KeyHeads*s.KeyDim + s.values() }
 
 func (s DeltaShape) values() int { return s.ValueHeads * s.ValueDim }
 
-func (s DeltaShape) kernel(name string) string {
-	return fmt.Sprintf("%s_%d_%d", name, s.KeyDim, s.ValueDim)
+// kernel is a kernel for these heads.
+func (s DeltaShape) kernel(name string) Kernel {
+	return Kernel{fmt.Sprintf("%s_%d_%d", name, s.KeyDim, s.ValueDim), [4]uint32{u32(s.ValueHeads), u32(s.KeyHeads)}}
 }
 
 func (s DeltaShape) args(rows int) deltaArgs {
-	return deltaArgs{u32(rows), u32(s.Width), u32(s.Z), u32(s.B), u32(s.A), u32(s.KeyHeads), u32(s.ValueHeads), s.Eps}
+	return deltaArgs{u32(rows), u32(s.Width), u32(s.Z), u32(s.B), u32(s.A), s.Eps}
 }
 
 // DeltaWeights are a delta net's vectors.

@@ -15,9 +15,31 @@ const (
 	simdWidth  = 32
 )
 
+// Kernel is a kernel and the values of its function constants, by index: where it
+// has none, zero. A device compiles each such pair for itself.
+type Kernel struct {
+	Name      string
+	Constants [4]uint32
+}
+
+// String is the name with the constants behind it.
+func (k Kernel) String() string {
+	n := len(k.Constants)
+	for n > 0 && k.Constants[n-1] == 0 {
+		n--
+	}
+	if n == 0 {
+		return k.Name
+	}
+	return k.Name + strings.ReplaceAll(fmt.Sprint(k.Constants[:n]), " ", ", ")
+}
+
+// named is a kernel without function constants.
+func named(name string) Kernel { return Kernel{Name: name} }
+
 // Dispatch is one launch of a kernel over a grid of threadgroups.
 type Dispatch struct {
-	Kernel  string
+	Kernel  Kernel
 	Args    []byte    // the kernel's argument struct, at buffer 0
 	Buffers []Binding // at buffers 1 and on
 	Grid    [3]uint32 // threadgroups
@@ -36,8 +58,8 @@ type Binding struct {
 // List is the dispatches of one command buffer, in order.
 type List struct{ Dispatches []Dispatch }
 
-// Print writes a line for each dispatch: a bar where it waits, the kernel, grid
-// and threads, arguments as 32-bit words, buffers and offsets.
+// Print writes a line for each dispatch: a bar where it waits, the kernel and its
+// function constants, grid and threads, arguments as 32-bit words, buffers and offsets.
 func (l *List) Print(w io.Writer) error {
 	for i, d := range l.Dispatches {
 		bar := " "
@@ -45,7 +67,7 @@ func (l *List) Print(w io.Writer) error {
 			bar = "|"
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%3d %s %-20s grid %d×%d×%d × %d", i, bar, d.Kernel, d.Grid[0], d.Grid[1], d.Grid[2], d.Threads)
+		fmt.Fprintf(&b, "%3d %s %-30s grid %d×%d×%d × %d", i, bar, d.Kernel, d.Grid[0], d.Grid[1], d.Grid[2], d.Threads)
 		if d.Shared > 0 {
 			fmt.Fprintf(&b, ", shared %d", d.Shared)
 		}

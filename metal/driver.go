@@ -13,9 +13,9 @@ type Driver interface {
 	// MatrixUnits reports whether prefill's products can run on matrix units,
 	// by the kernels of shaders/tensor_matmul.metal.
 	MatrixUnits() bool
-	// Prepare makes kernels ready to be dispatched. It fails where one does not
-	// exist or does not compile.
-	Prepare(kernels []string) error
+	// Prepare makes kernels ready to be dispatched: no other is. It fails where one
+	// does not exist, has other function constants or does not compile.
+	Prepare(kernels []Kernel) error
 	// NewBuffer makes a page-aligned buffer. Its contents are not zero.
 	NewBuffer(name string, bytes int64) (*Buffer, error)
 	Free(*Buffer)

@@ -46,10 +46,10 @@ func (d *Emulated) MaxBuffer() int64 { return 4 << 30 }
 func (d *Emulated) MatrixUnits() bool { return d.Units }
 
 // Prepare implements Driver.
-func (d *Emulated) Prepare(kernels []string) error {
+func (d *Emulated) Prepare(kernels []Kernel) error {
 	for _, k := range kernels {
-		if !d.machine.Has(k) {
-			return fmt.Errorf("metal: the emulated device has no kernel %s: build it again with scripts/emulator", k)
+		if err := d.machine.Check(k.Name, k.Constants); err != nil {
+			return fmt.Errorf("metal: %w: scripts/emulator builds the device again", err)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (d *Emulated) Commit(l *List) (Completion, error) {
 			bound = append(bound, emulator.Bound{Slot: s + 1, Buffer: b.Buffer.Native.(*emulator.Buffer), Offset: int(b.Offset)})
 		}
 		launches[i] = emulator.Launch{
-			Kernel: x.Kernel, Barrier: x.Barrier, Groups: x.Grid,
+			Kernel: x.Kernel.Name, Constants: x.Kernel.Constants, Barrier: x.Barrier, Groups: x.Grid,
 			Threads: [3]uint32{x.Threads, 1, 1}, Shared: x.Shared, Bound: bound,
 		}
 	}

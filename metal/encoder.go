@@ -26,11 +26,11 @@ func (e *Encoder) Beside() { e.free = true }
 var matrixUnits = []string{"matmul", "matmul_add", "matmul_swiglu", "expert_gate_up_rows", "expert_down_rows"}
 
 // product returns the kernel of that name for products on this device.
-func (e *Encoder) product(kernel string) string {
-	if e.tensor && slices.Contains(matrixUnits, kernel) {
-		return "tensor_" + kernel
+func (e *Encoder) product(name string) Kernel {
+	if e.tensor && slices.Contains(matrixUnits, name) {
+		return named("tensor_" + name)
 	}
-	return kernel
+	return named(name)
 }
 
 // launch is the size of a dispatch.
@@ -40,7 +40,7 @@ type launch struct {
 	shared  int // bytes of threadgroup memory
 }
 
-func (e *Encoder) dispatch(kernel string, l launch, args any, buffers ...Binding) {
+func (e *Encoder) dispatch(kernel Kernel, l launch, args any, buffers ...Binding) {
 	e.list.Dispatches = append(e.list.Dispatches, Dispatch{
 		Kernel: kernel, Args: argBytes(args), Buffers: buffers,
 		Grid: l.grid, Threads: uint32(l.threads), Shared: uint32(l.shared),

@@ -25,10 +25,10 @@ func (s ExpertsShape) mostTiles(rows int) int { return rows*s.Chosen/groupRows +
 func (e *Encoder) SortRows(s ExpertsShape, r Routing, rows int) {
 	args := routeArgs{u32(rows), u32(s.Experts), u32(s.Chosen), u32(align(s.Experts+1, tileRows))}
 	blocks := ceil(rows, routeBlock)
-	e.dispatch("route_rows", launch{grid: grid(ceil(rows, 4)), threads: 128}, args, r.Logits, r.Experts, r.Weights)
-	e.dispatch("count_experts", launch{grid: grid(blocks), threads: 256}, args, r.Experts, r.Counts)
-	e.dispatch("place_experts", launch{grid: grid(1), threads: 256}, args, r.Counts, r.Tiles)
-	e.dispatch("scatter_experts", launch{grid: grid(blocks), threads: 256}, args, r.Experts, r.Counts, r.Entries)
+	e.dispatch(named("route_rows"), launch{grid: grid(ceil(rows, 4)), threads: 128}, args, r.Logits, r.Experts, r.Weights)
+	e.dispatch(named("count_experts"), launch{grid: grid(blocks), threads: 256}, args, r.Experts, r.Counts)
+	e.dispatch(named("place_experts"), launch{grid: grid(1), threads: 256}, args, r.Counts, r.Tiles)
+	e.dispatch(named("scatter_experts"), launch{grid: grid(blocks), threads: 256}, args, r.Experts, r.Counts, r.Entries)
 }
 
 // ExpertRows makes the output of every row's every expert: y [rows × chosen,
@@ -46,6 +46,6 @@ func (e *Encoder) ExpertRows(s ExpertsShape, x Experts, r Routing, in, inner, y 
 
 // CombineRows adds the weighted sum of the experts of each row to h.
 func (e *Encoder) CombineRows(s ExpertsShape, weights, y, shared, h Binding, rows int) {
-	e.dispatch("combine_rows", launch{grid: grid(rows), threads: 256}, combineArgs{u32(rows), u32(s.Hidden), u32(s.Chosen)},
+	e.dispatch(named("combine_rows"), launch{grid: grid(rows), threads: 256}, combineArgs{u32(rows), u32(s.Hidden), u32(s.Chosen)},
 		weights, y, shared, h)
 }

@@ -2,12 +2,15 @@ package metal
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,13 +24,13 @@ import (
 var update = flag.Bool("update", false, "write the golden lists")
 
 // paper is a driver that runs nothing. Only its small buffers have memory.
-type paper struct{}
+type paper struct{ units bool }
 
 func (paper) Name() string                       { return "paper" }
 func (paper) Memory() (budget, total int64)      { return 0, 0 }
 func (paper) MaxBuffer() int64                   { return 4 << 30 }
-func (paper) MatrixUnits() bool                  { return false }
-func (paper) Prepare([]string) error             { return nil }
+func (p paper) MatrixUnits() bool                { return p.units }
+func (paper) Prepare([]Kernel) error             { return nil }
 func (paper) Free(*Buffer)                       {}
 func (paper) Commit(l *List) (Completion, error) { return done{}, nil }
 func (paper) Close() error                       { return nil }
@@ -75,10 +78,10 @@ func fictitious(c checkpoint.Config) *backend.Binding {
 }
 
 // onPaper lays a model out without loading it.
-func onPaper(t *testing.T, c checkpoint.Config, o Options) (*weights, *State) {
+func onPaper(t *testing.T, d paper, c checkpoint.Config, o Options) (*weights, *State) {
 	t.Helper()
 	w := &weights{
-		device: New(paper{}, o), config: c, shapes: newShapes(c),
+		device: New(d, o), config: c, shapes: newShapes(c),
 		frequencies: ropeFrequencies(c.RotaryDims, c.RopeTheta),
 	}
 	if err := newPlan(w, fictitious(c)).allocate(); err != nil {
@@ -97,8 +100,13 @@ func onPaper(t *testing.T, c checkpoint.Config, o Options) (*weights, *State) {
 // listOf returns the dispatches of one call at a position.
 func listOf(t *testing.T, c checkpoint.Config, call backend.Call, from int) []Dispatch {
 	t.Helper()
+	return listOn(t, paper{}, c, call, from)
+}
+
+func listOn(t *testing.T, d paper, c checkpoint.Config, call backend.Call, from int) []Dispatch {
+	t.Helper()
 	var lists []List
-	w, s := onPaper(t, c, Options{Record: func(l *List) {
+	w, s := onPaper(t, d, c, Options{Record: func(l *List) {
 		lists = append(lists, List{append([]Dispatch(nil), l.Dispatches...)})
 	}})
 	s.length = from
@@ -176,6 +184,50 @@ func TestDispatchCount(t *testing.T) {
 	}
 }
 
+// preparing notes what it is to prepare, and goes no further.
+type preparing struct {
+	paper
+	kernels []Kernel
+}
+
+var errPrepared = errors.New("prepared")
+
+func (d *preparing) Prepare(kernels []Kernel) error {
+	d.kernels = kernels
+	return errPrepared
+}
+
+// TestPrepared checks that every dispatch of a decode step and of a prefill uses a
+// kernel that loading the model has made ready, with its function constants.
+func TestPrepared(t *testing.T) {
+	small := checkpoint.Published
+	small.Hidden, small.ExpertDim, small.SharedExpertDim = 128, 64, 192
+	small.HeadDim, small.Heads, small.KVHeads, small.RotaryDims = 64, 4, 2, 16
+	small.DeltaKeyHeads, small.DeltaKeyDim, small.DeltaValueDim = 2, 64, 128
+	for name, c := range map[string]checkpoint.Config{"published": checkpoint.Published, "small": small} {
+		for _, units := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, matrix units %v", name, units), func(t *testing.T) {
+				d := &preparing{paper: paper{units}}
+				if _, err := New(d, Options{}).Load(context.Background(), fictitious(c), nil); !errors.Is(err, errPrepared) {
+					t.Fatalf("Load: %v", err)
+				}
+				unused := slices.Clone(d.kernels)
+				for _, call := range []backend.Call{decodeCall(), prefillCall(2048)} {
+					for i, x := range listOn(t, d.paper, c, call, 0) {
+						if !slices.Contains(d.kernels, x.Kernel) {
+							t.Errorf("dispatch %d of %v uses %v, which was not prepared", i, call.Phase, x.Kernel)
+						}
+						unused = slices.DeleteFunc(unused, func(k Kernel) bool { return k == x.Kernel })
+					}
+				}
+				if len(unused) > 0 {
+					t.Errorf("%v are prepared, and nothing uses them", unused)
+				}
+			})
+		}
+	}
+}
+
 // TestLimits holds every dispatch to Metal's limits, and those that stream
 // weights to more than one threadgroup.
 func TestLimits(t *testing.T) {
@@ -201,10 +253,10 @@ func TestLimits(t *testing.T) {
 // streams reports whether a dispatch reads a matrix of weights as a whole.
 func streams(d Dispatch) bool {
 	switch {
-	case strings.HasPrefix(d.Kernel, "project"), strings.HasPrefix(d.Kernel, "matmul"), strings.HasPrefix(d.Kernel, "expert"):
+	case strings.HasPrefix(d.Kernel.Name, "project"), strings.HasPrefix(d.Kernel.Name, "matmul"), strings.HasPrefix(d.Kernel.Name, "expert"):
 		return true
 	}
-	return d.Kernel == "head" || d.Kernel == "route_normed" || d.Kernel == "route_rows_logits"
+	return slices.Contains([]string{"head", "route_normed", "route_rows_logits"}, d.Kernel.Name)
 }
 
 // TestFlops counts the projections of a prefill, the head left out, against what
@@ -215,11 +267,11 @@ func TestFlops(t *testing.T) {
 	var useful, padded float64
 	for _, d := range listOf(t, c, prefillCall(rows), 0) {
 		arg := func(i int) float64 { return float64(binary.LittleEndian.Uint32(d.Args[4*i:])) }
-		switch {
-		case strings.HasPrefix(d.Kernel, "matmul"), d.Kernel == "route_rows_logits":
+		switch name := d.Kernel.Name; {
+		case strings.HasPrefix(name, "matmul"), name == "route_rows_logits":
 			useful += 2 * arg(0) * arg(1) * arg(2)
 			padded += 2 * float64(d.Grid[0]*matmulOutputs) * float64(d.Grid[1]*matmulRows) * arg(1)
-		case d.Kernel == "expert_gate_up_rows", d.Kernel == "expert_down_rows":
+		case name == "expert_gate_up_rows", name == "expert_down_rows":
 			useful += 2 * rows * float64(c.ExpertsPerToken) * arg(0) * arg(1)
 			padded += 2 * float64(uniformTiles(rows, c)*groupRows) * arg(0) * arg(1)
 		}

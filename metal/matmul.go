@@ -10,9 +10,9 @@ func matmulLaunch(rows, outputs int) launch {
 }
 
 // matmul dispatches a product of rows of x with all rows of m, padded to tiles.
-func (e *Encoder) matmul(kernel string, x Binding, m Matrix, y Binding, rows int) {
+func (e *Encoder) matmul(name string, x Binding, m Matrix, y Binding, rows int) {
 	outputs := m.tiles() * tileRows
-	e.dispatch(e.product(kernel), matmulLaunch(rows, outputs), matmulArgs{u32(rows), u32(m.Columns), u32(outputs)}, x, m.At, y)
+	e.dispatch(e.product(name), matmulLaunch(rows, outputs), matmulArgs{u32(rows), u32(m.Columns), u32(outputs)}, x, m.At, y)
 }
 
 // Matmul sets y to x Wᵀ, rounded.

@@ -26,6 +26,11 @@ func (l launch) normed(columns int) launch {
 	return l
 }
 
+// projection is a kernel of one row's projection by a matrix of that many columns.
+func projection(name string, columns int) Kernel {
+	return Kernel{name, [4]uint32{u32(columns)}}
+}
+
 // ProjectNormed sets y to W RMSNorm(h) for one row, rounded.
 func (e *Encoder) ProjectNormed(h, norm Binding, m Matrix, y Binding, eps float32) {
 	e.projectNormed("project_normed", h, norm, m, y, eps)
@@ -36,15 +41,15 @@ func (e *Encoder) RouteNormed(h, norm Binding, m Matrix, y Binding, eps float32)
 	e.projectNormed("route_normed", h, norm, m, y, eps)
 }
 
-func (e *Encoder) projectNormed(kernel string, h, norm Binding, m Matrix, y Binding, eps float32) {
+func (e *Encoder) projectNormed(name string, h, norm Binding, m Matrix, y Binding, eps float32) {
 	l, each := projectLaunch(m.tiles())
-	e.dispatch(kernel, l.normed(m.Columns), projectArgs{u32(m.Columns), u32(m.tiles()), u32(each), eps}, h, norm, m.At, y)
+	e.dispatch(projection(name, m.Columns), l.normed(m.Columns), projectArgs{u32(m.tiles()), u32(each), eps}, h, norm, m.At, y)
 }
 
 // ProjectAdd adds W x, rounded, to the row h.
 func (e *Encoder) ProjectAdd(x Binding, m Matrix, h Binding) {
 	l, each := projectLaunch(m.tiles())
-	e.dispatch("project_add", l, projectArgs{u32(m.Columns), u32(m.tiles()), u32(each), 0}, x, m.At, h)
+	e.dispatch(projection("project_add", m.Columns), l, projectArgs{u32(m.tiles()), u32(each), 0}, x, m.At, h)
 }
 
 // headLaunch shares the tiles of the head out.
@@ -59,11 +64,11 @@ func headParts(vocab int) int {
 // Head makes the logits of one row, and the parts that Argmax takes.
 func (e *Encoder) Head(h, norm Binding, m Matrix, logits, parts Binding, eps float32) {
 	l, each := headLaunch(m.Rows)
-	e.dispatch("head", l.normed(m.Columns), headArgs{u32(m.Columns), u32(m.Rows), u32(each), eps}, h, norm, m.At, logits, parts)
+	e.dispatch(projection("head", m.Columns), l.normed(m.Columns), headArgs{u32(m.Rows), u32(each), eps}, h, norm, m.At, logits, parts)
 }
 
 // Argmax sets token to that of the largest logit, of equals the lowest, and to
 // -1 where any is not a number.
 func (e *Encoder) Argmax(parts Binding, vocab int, token Binding) {
-	e.dispatch("argmax", launch{grid: grid(1), threads: maxThreads}, argmaxArgs{u32(headParts(vocab))}, parts, token)
+	e.dispatch(named("argmax"), launch{grid: grid(1), threads: maxThreads}, argmaxArgs{u32(headParts(vocab))}, parts, token)
 }

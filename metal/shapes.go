@@ -1,8 +1,10 @@
 package metal
 
 import (
-	"fmt"
+	"cmp"
 	"math"
+	"slices"
+	"strings"
 
 	"calla/core/checkpoint"
 )
@@ -52,22 +54,30 @@ func newShapes(c checkpoint.Config) shapes {
 	return s
 }
 
-// kernels returns the names of all kernels that the model needs.
-func (s shapes) kernels() []string {
-	names := []string{
-		"embed", "normalise_rows", "project_normed", "route_normed", "project_add", "head", "argmax",
-		"experts_gate_up", "experts_down", "matmul", "route_rows_logits", "matmul_add", "matmul_swiglu",
-		"route_rows", "count_experts", "place_experts", "scatter_experts",
-		"expert_gate_up_rows", "expert_down_rows", "combine_rows",
-		fmt.Sprintf("gated_norm_rows_%d", s.delta.ValueDim),
+// kernels returns all kernels that the model is run with.
+func (s shapes) kernels(matrixUnits bool) []Kernel {
+	units := Encoder{tensor: matrixUnits}
+	list := []Kernel{
+		projection("project_normed", s.hidden), projection("route_normed", s.hidden), projection("head", s.hidden),
+		projection("project_add", s.delta.values()), projection("project_add", s.attention.Heads*s.attention.Dim),
+		s.experts.kernel("experts_gate_up"), s.experts.kernel("experts_down"), s.delta.gatedNorm(),
+	}
+	for _, n := range []string{
+		"embed", "normalise_rows", "argmax", "matmul", "matmul_add", "matmul_swiglu", "route_rows_logits", "route_rows",
+		"count_experts", "place_experts", "scatter_experts", "expert_gate_up_rows", "expert_down_rows", "combine_rows",
+	} {
+		list = append(list, units.product(n))
 	}
 	for _, n := range []string{"delta_step", "delta_prepare", "delta_pairs", "delta_chunk"} {
-		names = append(names, s.delta.kernel(n))
+		list = append(list, s.delta.kernel(n))
 	}
 	for _, n := range []string{"attention_prepare", "attend_rows", "attend_spans", "attend_merge"} {
-		names = append(names, s.attention.kernel(n))
+		list = append(list, s.attention.kernel(n))
 	}
-	return names
+	slices.SortFunc(list, func(a, b Kernel) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.Constants[:], b.Constants[:]))
+	})
+	return slices.Compact(list)
 }
 
 // recurrentBytes and convBytes are those of one delta layer's state.

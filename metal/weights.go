@@ -48,13 +48,7 @@ func (d *Device) Load(ctx context.Context, b *backend.Binding, progress func(don
 		device: d, config: b.Config, shapes: newShapes(b.Config),
 		frequencies: ropeFrequencies(b.Config.RotaryDims, b.Config.RopeTheta),
 	}
-	kernels := w.shapes.kernels()
-	if d.driver.MatrixUnits() {
-		for _, k := range matrixUnits {
-			kernels = append(kernels, "tensor_"+k)
-		}
-	}
-	if err := d.driver.Prepare(kernels); err != nil {
+	if err := d.driver.Prepare(w.shapes.kernels(d.driver.MatrixUnits())); err != nil {
 		return nil, err
 	}
 	plan := newPlan(w, b)

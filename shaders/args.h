@@ -1,5 +1,6 @@
 // Arguments of the kernels, always at buffer 0. Go has the twin of every struct
-// in metal/args.go; a test compares their layouts.
+// in metal/args.go; a test compares their layouts. What a model fixes and a
+// kernel's loops turn on are function constants beside the kernel instead.
 
 struct EmbedArgs {
   uint hidden;
@@ -11,14 +12,12 @@ struct NormArgs {
 };
 
 struct ProjectArgs {
-  uint columns;
   uint tiles;  // of four rows of the matrix
   uint each;   // tiles of a simdgroup, one after another
   float eps;
 };
 
 struct HeadArgs {
-  uint columns;
   uint vocab;
   uint each;  // tiles of a simdgroup, one after another
   float eps;
@@ -32,16 +31,12 @@ struct DeltaArgs {
   uint rows;
   uint width;  // of a projected row
   uint z, b, a;  // where they start in it; q, k and v at 0
-  uint key_heads;
-  uint value_heads;
   float eps;
 };
 
 struct ChunkArgs {
   uint first;   // sub-chunk of the list
   uint chunks;  // how many from there
-  uint key_heads;
-  uint value_heads;
 };
 
 struct PrepareArgs {
@@ -49,8 +44,6 @@ struct PrepareArgs {
   uint from;   // position of the first row
   uint width;  // of a projected row
   uint k, v;   // where they start in it; queries and their gates at 0
-  uint heads;
-  uint kv_heads;
   uint half_rotary;  // pairs that rope turns
   float eps;
 };
@@ -59,19 +52,13 @@ struct AttendArgs {
   uint rows;
   uint from;   // position of the first row
   uint width;  // of a projected row
-  uint heads;
-  uint kv_heads;
   uint span;   // keys a span; decode only
   uint spans;
   float scale;
 };
 
 struct ExpertsArgs {
-  uint hidden;
   uint experts;
-  uint chosen;  // experts a row
-  uint expert_dim;
-  uint shared_dim;
   uint each;  // tiles of a simdgroup, one after another
   float eps;
 };

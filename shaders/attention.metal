@@ -2,13 +2,16 @@
 // softmax(q kᵀ × scale) v by blocks of keys with a running maximum.
 //
 //   projected  [rows, width]: per head the query, then its gate; keys; values
-//   q          [kv_heads, rows, heads / kv_heads, D], padded by 7 rows of D
-//   cache      [tokens, 2, kv_heads, D]: keys, then values
-//   y          [rows, heads × D]
+//   q          [KV_HEADS, rows, HEADS / KV_HEADS, D], padded by 7 rows of D
+//   cache      [tokens, 2, KV_HEADS, D]: keys, then values
+//   y          [rows, HEADS × D]
 //
 // The query heads of a KV head are rows of one matrix, so that a key and a value
 // are read once for all of them.
 #include "matrix.h"
+
+constant uint HEADS [[function_constant(0)]];  // of queries
+constant uint KV_HEADS [[function_constant(1)]];
 
 // attention_prepare: q and k get their norm and rope, k and v go to the cache.
 //
@@ -31,17 +34,17 @@ template <int D>
     uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float heads[4 * D];
   const uint t = group.x, head = group.y * sgs + sg;
-  if (head >= args.heads + 2 * args.kv_heads) return;
-  const uint per = args.heads / args.kv_heads;
+  if (head >= HEADS + 2 * KV_HEADS) return;
+  const uint per = HEADS / KV_HEADS;
   device const bfloat* row = projected + ulong(t) * args.width;
-  device bfloat* token = cache + ulong(args.from + t) * 2 * args.kv_heads * D;
-  if (head >= args.heads + args.kv_heads) {
-    const uint h = head - args.heads - args.kv_heads;
-    for (uint i = lane; i < D; i += 32) token[(args.kv_heads + h) * D + i] = row[args.v + h * D + i];
+  device bfloat* token = cache + ulong(args.from + t) * 2 * KV_HEADS * D;
+  if (head >= HEADS + KV_HEADS) {
+    const uint h = head - HEADS - KV_HEADS;
+    for (uint i = lane; i < D; i += 32) token[(KV_HEADS + h) * D + i] = row[args.v + h * D + i];
     return;
   }
-  const bool is_query = head < args.heads;
-  const uint h = is_query ? head : head - args.heads;
+  const bool is_query = head < HEADS;
+  const uint h = is_query ? head : head - HEADS;
   device const bfloat* in = is_query ? row + h * 2 * D : row + args.k + h * D;
   device const bfloat* norm = is_query ? q_norm : k_norm;
   threadgroup float* x = heads + sg * D;
@@ -144,9 +147,9 @@ inline bfloat gated(float o, bfloat gate) { return bfloat(rounded(o) * rounded(s
 
 // attend_rows: flash attention of prompt rows, causal, over blocks of 64 keys at
 // absolute positions. A simdgroup takes eight rows of q; the grid is
-// [rows × heads / kv_heads / 32, kv_heads].
+// [rows × HEADS / KV_HEADS / 32, KV_HEADS].
 //
-// Flops of a row at position p: 4 (p + 1) × heads × D, and what the last blocks
+// Flops of a row at position p: 4 (p + 1) × HEADS × D, and what the last blocks
 // are more.
 template <int D>
 [[max_total_threads_per_threadgroup(128)]] kernel void attend_rows(
@@ -159,24 +162,24 @@ template <int D>
     uint sg [[simdgroup_index_in_threadgroup]],
     uint sgs [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  const uint per = args.heads / args.kv_heads, kv_head = group.y;
+  const uint per = HEADS / KV_HEADS, kv_head = group.y;
   const uint first = (group.x * sgs + sg) * 8;
   if (first >= args.rows * per) return;
   const uint row = first + fragment_row(lane);
   const uint limit = args.from + min(row / per, args.rows - 1);
   const uint last = args.from + min((first + 7) / per, args.rows - 1);
-  const ulong stride = 2 * args.kv_heads * D;
+  const ulong stride = 2 * KV_HEADS * D;
   device const bfloat* keys = cache + kv_head * D;
   Running<D> run;
   begin(run);
   for (uint block = 0; block <= last; block += 64)
-    take<D, 64>(run, q + (ulong(kv_head) * args.rows * per + first) * D, keys, keys + args.kv_heads * D, stride, block,
+    take<D, 64>(run, q + (ulong(kv_head) * args.rows * per + first) * D, keys, keys + KV_HEADS * D, stride, block,
                 limit, last, args.scale, lane);
   const float sum = row_sum(run.sum);
   if (row >= args.rows * per) return;
   const uint t = row / per, head = kv_head * per + row % per;
   device const bfloat* gates = projected + ulong(t) * args.width + head * 2 * D + D;
-  device bfloat* out = y + (ulong(t) * args.heads + head) * D;
+  device bfloat* out = y + (ulong(t) * HEADS + head) * D;
   UNROLL
   for (uint i = 0; i < D / 8; i++)
     UNROLL
@@ -189,8 +192,8 @@ template <int D>
 // attend_spans: one row's attention over span keys from group.x × span on, for
 // the query heads of KV head group.y. Decode only. At most eight query heads.
 //
-//   partial  [kv_heads, spans, 8, D] weighted sums
-//   stats    [kv_heads, spans, 8] (largest score, sum of weights)
+//   partial  [KV_HEADS, spans, 8, D] weighted sums
+//   stats    [KV_HEADS, spans, 8] (largest score, sum of weights)
 template <int D>
 [[max_total_threads_per_threadgroup(32)]] kernel void attend_spans(
     constant AttendArgs& args [[buffer(0)]],
@@ -200,14 +203,14 @@ template <int D>
     device float2* stats [[buffer(4)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
-  const uint per = args.heads / args.kv_heads, kv_head = group.y;
+  const uint per = HEADS / KV_HEADS, kv_head = group.y;
   const uint from = group.x * args.span, last = min(from + args.span - 1, args.from);
-  const ulong stride = 2 * args.kv_heads * D;
+  const ulong stride = 2 * KV_HEADS * D;
   device const bfloat* keys = cache + kv_head * D;
   Running<D> run;
   begin(run);
   for (uint block = from; block <= last; block += 32)
-    take<D, 32>(run, q + kv_head * per * D, keys, keys + args.kv_heads * D, stride, block, last, last, args.scale, lane);
+    take<D, 32>(run, q + kv_head * per * D, keys, keys + KV_HEADS * D, stride, block, last, last, args.scale, lane);
   const float sum = row_sum(run.sum);
   const uint row = fragment_row(lane);
   const ulong at = (ulong(kv_head) * args.spans + group.x) * 8 + row;
@@ -228,7 +231,7 @@ template <int D>
     device bfloat* y [[buffer(4)]],
     uint head [[threadgroup_position_in_grid]],
     uint d [[thread_index_in_threadgroup]]) {
-  const uint per = args.heads / args.kv_heads;
+  const uint per = HEADS / KV_HEADS;
   const ulong first = ulong(head / per) * args.spans * 8 + head % per;
   float largest = -FLT_MAX;
   for (uint s = 0; s < args.spans; s++) largest = max(largest, stats[first + s * 8].x);

@@ -1,8 +1,11 @@
 // What the delta net's kernels share: the convolution's causal window, gates and
 // norms of one head. Heads have KD key and VD value dimensions; a value head uses
-// the key head key_heads × head / value_heads. Channels are q heads, k heads,
+// the key head KEY_HEADS × head / VALUE_HEADS. Channels are q heads, k heads,
 // v heads.
 #include "common.h"
+
+constant uint VALUE_HEADS [[function_constant(0)]];
+constant uint KEY_HEADS [[function_constant(1)]];
 
 constant constexpr uint TAPS = 4;
 

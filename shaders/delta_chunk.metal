@@ -30,7 +30,7 @@ constant constexpr uint COLUMNS = 32;  // value dimensions of one threadgroup
 //   projected  [rows, width]
 //   conv_in    [3, channels], the rows before the first; conv_out the last three
 //   q, k, v    [rows + 63, channels] of float, rounded; rows beyond the last are 0
-//   gates      [rows + 63, value_heads] (beta, log-decay), 0 beyond the last
+//   gates      [rows + 63, VALUE_HEADS] (beta, log-decay), 0 beyond the last
 //
 // A simdgroup makes a head of a row: q heads, k heads, v heads.
 template <int KD, int VD>
@@ -49,11 +49,11 @@ kernel void delta_prepare(
     uint sgs [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
   const uint t = group.x, head = group.y * sgs + sg;
-  if (head >= 2 * args.key_heads + args.value_heads) return;
-  const uint keys = args.key_heads * KD, channels = 2 * keys + args.value_heads * VD;
-  const bool is_value = head >= 2 * args.key_heads;
+  if (head >= 2 * KEY_HEADS + VALUE_HEADS) return;
+  const uint keys = KEY_HEADS * KD, channels = 2 * keys + VALUE_HEADS * VD;
+  const bool is_value = head >= 2 * KEY_HEADS;
   const uint dim = is_value ? VD : KD;
-  const uint first = is_value ? 2 * keys + (head - 2 * args.key_heads) * VD : head * KD;
+  const uint first = is_value ? 2 * keys + (head - 2 * KEY_HEADS) * VD : head * KD;
 
   // Row r of the sequence that begins with the conv state.
   constexpr uint PER_LANE = (KD > VD ? KD : VD) / 32;
@@ -81,7 +81,7 @@ kernel void delta_prepare(
   }
   const float scale = unit_scale(simd_sum(sum), KD);
   const float root = precise::sqrt(float(KD));
-  const float length = (head < args.key_heads ? 1.0f / root : 1.0f) / root;
+  const float length = (head < KEY_HEADS ? 1.0f / root : 1.0f) / root;
   UNROLL
   for (uint i = 0; i < PER_LANE; i++) {
     if (lane + 32 * i >= dim) continue;
@@ -89,14 +89,14 @@ kernel void delta_prepare(
     qkv[ulong(t) * channels + first + lane + 32 * i] = value;
   }
   if (!is_value || lane != 0) return;
-  const uint h = head - 2 * args.key_heads;
+  const uint h = head - 2 * KEY_HEADS;
   float2 gate = float2(0.0f, 0.0f);
   if (t < args.rows) {
     device const bfloat* p = projected + ulong(t) * args.width;
     gate.x = write_gate(float(p[args.b + h]));
     gate.y = log_decay(float(p[args.a + h]), rate[h], dt[h]);
   }
-  gates[ulong(t) * args.value_heads + h] = gate;
+  gates[ulong(t) * VALUE_HEADS + h] = gate;
 }
 
 // The gates of a sub-chunk's rows and the sums of their log-decays; rows beyond
@@ -144,7 +144,7 @@ inline void multiply_rows(threadgroup float* m, device const float* x, device co
 // delta_pairs: T and A of sub-chunk first + group.x, value head group.y.
 //
 //   chunks  [..] (first row, rows) of each sub-chunk
-//   pairs   [chunks, value_heads, 2, 64, 64]: T, then A
+//   pairs   [chunks, VALUE_HEADS, 2, 64, 64]: T, then A
 //
 // Four simdgroups.
 template <int KD, int VD>
@@ -162,13 +162,13 @@ template <int KD, int VD>
   threadgroup float sums[CHUNK];
   threadgroup float beta[CHUNK];
   const uint2 chunk = chunks[args.first + group.x];
-  const uint head = group.y, key_head = head / (args.value_heads / args.key_heads);
-  const uint keys = args.key_heads * KD, channels = 2 * keys + args.value_heads * VD;
+  const uint head = group.y, key_head = head / (VALUE_HEADS / KEY_HEADS);
+  const uint keys = KEY_HEADS * KD, channels = 2 * keys + VALUE_HEADS * VD;
   device const float* q = qkv + ulong(chunk.x) * channels + key_head * KD;
   device const float* k = q + keys;
-  device float* out = pairs + (ulong(group.x) * args.value_heads + head) * 2 * CHUNK * CHUNK;
+  device float* out = pairs + (ulong(group.x) * VALUE_HEADS + head) * 2 * CHUNK * CHUNK;
 
-  if (sg == 0) sum_gates(sums, beta, gates, chunk, head, args.value_heads, lane);
+  if (sg == 0) sum_gates(sums, beta, gates, chunk, head, VALUE_HEADS, lane);
   multiply_rows<KD>(m, k, k, chunk.y, channels, sg);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint at = index; at < CHUNK * CHUNK; at += 128) {
@@ -202,8 +202,8 @@ template <int KD, int VD>
 // delta_chunk: sub-chunks first to first + chunks, in turn, of value head group.y
 // and value dimensions 32 group.x to 32 group.x + 31.
 //
-//   state  [value_heads, VD, KD], changed in place
-//   o      [rows, value_heads × VD], rounded
+//   state  [VALUE_HEADS, VD, KD], changed in place
+//   o      [rows, VALUE_HEADS × VD], rounded
 //
 // Four simdgroups.
 template <int KD, int VD>
@@ -223,8 +223,8 @@ template <int KD, int VD>
   threadgroup float r[CHUNK * COLUMNS];
   threadgroup float sums[CHUNK];
   threadgroup float beta[CHUNK];
-  const uint head = group.y, key_head = head / (args.value_heads / args.key_heads);
-  const uint keys = args.key_heads * KD, values = args.value_heads * VD, channels = 2 * keys + values;
+  const uint head = group.y, key_head = head / (VALUE_HEADS / KEY_HEADS);
+  const uint keys = KEY_HEADS * KD, values = VALUE_HEADS * VD, channels = 2 * keys + values;
   const uint column = head * VD + group.x * COLUMNS;
   device float* own = state + (ulong(head) * VD + group.x * COLUMNS) * KD;
   for (uint i = index; i < COLUMNS * KD; i += 128) s[i] = own[i];
@@ -235,9 +235,9 @@ template <int KD, int VD>
     device const float* q = qkv + ulong(chunk.x) * channels + key_head * KD;
     device const float* k = q + keys;
     device const float* v = qkv + ulong(chunk.x) * channels + 2 * keys + column;
-    device const float* t = pairs + (ulong(c) * args.value_heads + head) * 2 * CHUNK * CHUNK;
+    device const float* t = pairs + (ulong(c) * VALUE_HEADS + head) * 2 * CHUNK * CHUNK;
     device const float* a = t + CHUNK * CHUNK;
-    if (sg == 0) sum_gates(sums, beta, gates, chunk, head, args.value_heads, lane);
+    if (sg == 0) sum_gates(sums, beta, gates, chunk, head, VALUE_HEADS, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     // R and, kept in registers, exp(G) S q. A simdgroup whose rows all lie
@@ -340,7 +340,7 @@ template <int KD, int VD>
 //
 //   projected  [rows, width]
 //   norm       [VD]
-//   o          [rows, value_heads × VD], changed in place
+//   o          [rows, VALUE_HEADS × VD], changed in place
 template <int VD>
 kernel void gated_norm_rows(
     constant DeltaArgs& args [[buffer(0)]],
@@ -352,8 +352,8 @@ kernel void gated_norm_rows(
     uint sgs [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
   const uint t = group.x, head = group.y * sgs + sg;
-  if (head >= args.value_heads) return;
-  device bfloat* x = o + (ulong(t) * args.value_heads + head) * VD;
+  if (head >= VALUE_HEADS) return;
+  device bfloat* x = o + (ulong(t) * VALUE_HEADS + head) * VD;
   device const bfloat* z = projected + ulong(t) * args.width + args.z + head * VD;
   float sum = 0.0f;
   for (uint i = lane; i < VD; i += 32) sum += float(x[i]) * float(x[i]);

@@ -8,14 +8,14 @@
 //   projected  [width]: q, k, v channels, then z, b, a at the arguments' places
 //   conv_in    [3, channels], the oldest row first; conv_out gets the new one
 //   taps       [channels, 4], the last one meets the row itself
-//   rate, dt   [value_heads]; rate = exp(A_log)
+//   rate, dt   [VALUE_HEADS]; rate = exp(A_log)
 //   norm       [VD]
-//   state      [value_heads, VD, KD], changed in place
-//   y          [value_heads × VD]
+//   state      [VALUE_HEADS, VD, KD], changed in place
+//   y          [VALUE_HEADS × VD]
 //
 // A threadgroup makes a value head. conv_in is read by several, so conv_out is
 // another buffer; of the heads that share a key head the first writes its part.
-// Bytes of state: 2 × 4 × value_heads × VD × KD a row.
+// Bytes of state: 2 × 4 × VALUE_HEADS × VD × KD a row.
 #include "delta.h"
 
 constant constexpr uint ROWS = 4;  // of the state that a simdgroup has under way
@@ -41,9 +41,9 @@ template <int KD, int VD>
   threadgroup float row[2 * KD + VD];  // q, k, v of this head
   threadgroup float o[VD];
   threadgroup float part[32];
-  const uint per = args.value_heads / args.key_heads;
+  const uint per = VALUE_HEADS / KEY_HEADS;
   const uint key_head = head / per;
-  const uint keys = args.key_heads * KD, channels = 2 * keys + args.value_heads * VD;
+  const uint keys = KEY_HEADS * KD, channels = 2 * keys + VALUE_HEADS * VD;
 
   for (uint i = index; i < 2 * KD + VD; i += threads) {
     uint c = 2 * keys + head * VD + i - 2 * KD;

@@ -3,17 +3,22 @@
 // launch. The shared expert is the slot behind the chosen ones.
 //
 //   logits   [experts], then the shared expert's
-//   gate_up  [experts][2 × expert_dim, hidden], rows of gate and up in turn
-//   down     [experts][hidden, expert_dim]
-//   inner    [chosen × expert_dim + shared_dim]
+//   gate_up  [experts][2 × EXPERT_DIM, HIDDEN], rows of gate and up in turn
+//   down     [experts][HIDDEN, EXPERT_DIM]
+//   inner    [CHOSEN × EXPERT_DIM + SHARED_DIM]
 #include "quantised.h"
 #include "route.h"
+
+constant uint HIDDEN [[function_constant(0)]];
+constant uint EXPERT_DIM [[function_constant(1)]];
+constant uint SHARED_DIM [[function_constant(2)]];
+constant uint CHOSEN [[function_constant(3)]];  // experts a row
 
 // experts_gate_up: inner = silu(gate x) × up x of each slot, x = RMSNorm(h).
 // A simdgroup makes two values from each of args.each tiles; the grid is
 // [tiles / (8 × each), slots], and threadgroups beyond a slot's tiles return.
 //
-//   x  [hidden], threadgroup memory
+//   x  [HIDDEN], threadgroup memory
 [[max_total_threads_per_threadgroup(256)]] kernel void experts_gate_up(
     constant ExpertsArgs& args [[buffer(0)]],
     device const bfloat* h [[buffer(1)]],
@@ -31,34 +36,34 @@
   threadgroup float part[32];
   threadgroup uint chosen_expert;
   const uint slot = group.y;
-  const bool shared = slot == args.chosen;
-  const uint tiles = (shared ? args.shared_dim : args.expert_dim) / 2;
+  const bool shared = slot == CHOSEN;
+  const uint tiles = (shared ? SHARED_DIM : EXPERT_DIM) / 2;
   if (group.x * sgs * args.each >= tiles) return;
 
   float sum = 0.0f;
-  for (uint i = index; i < args.hidden; i += sgs * 32) sum += float(h[i]) * float(h[i]);
+  for (uint i = index; i < HIDDEN; i += sgs * 32) sum += float(h[i]) * float(h[i]);
   sum = simd_sum(sum);
   if (lane == 0) part[sg] = sum;
   if (sg == 0) {
     uint expert;
     float weight;
-    route(expert, weight, logits, args.experts, args.chosen, lane);
+    route(expert, weight, logits, args.experts, CHOSEN, lane);
     if (lane == slot) chosen_expert = expert;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const float scale = inverse_rms(simd_sum(lane < sgs ? part[lane] : 0.0f), args.hidden, args.eps);
-  for (uint i = index; i < args.hidden; i += sgs * 32) x[i] = bfloat(rounded(float(h[i]) * scale) * float(norm[i]));
+  const float scale = inverse_rms(simd_sum(lane < sgs ? part[lane] : 0.0f), HIDDEN, args.eps);
+  for (uint i = index; i < HIDDEN; i += sgs * 32) x[i] = bfloat(rounded(float(h[i]) * scale) * float(norm[i]));
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   device const uchar* matrix = shared_gate_up;
-  if (!shared) matrix = gate_up + ulong(chosen_expert) * tiles * tile_bytes<4>(args.hidden);
+  if (!shared) matrix = gate_up + ulong(chosen_expert) * tiles * tile_bytes<4>(HIDDEN);
   const uint first = (group.x * sgs + sg) * args.each;
   for (uint tile = first; tile < min(first + args.each, tiles); tile++) {
     float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(args.hidden), x, args.hidden, lane);
+    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(HIDDEN), x, HIDDEN, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) values[r] = rounded(simd_sum(values[r]));
-    device bfloat* out = inner + slot * args.expert_dim + tile * 2;
+    device bfloat* out = inner + slot * EXPERT_DIM + tile * 2;
     if (lane == 0) {
       out[0] = bfloat(silu(values[0]) * values[1]);
       out[1] = bfloat(silu(values[2]) * values[3]);
@@ -88,21 +93,21 @@ constant constexpr uint DOWN_TILES = 2;  // tiles of a threadgroup of experts_do
   if (slot == 0) {
     uint expert;
     float weight;
-    route(expert, weight, logits, args.experts, args.chosen, lane);
+    route(expert, weight, logits, args.experts, CHOSEN, lane);
     experts[lane] = expert;
-    weights[lane] = lane == args.chosen ? shared_weight(logits[args.experts]) : weight;
+    weights[lane] = lane == CHOSEN ? shared_weight(logits[args.experts]) : weight;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const bool shared = slot == args.chosen;
-  const uint columns = shared ? args.shared_dim : args.expert_dim;
-  const uint tiles = args.hidden / TILE;
+  const bool shared = slot == CHOSEN;
+  const uint columns = shared ? SHARED_DIM : EXPERT_DIM;
+  const uint tiles = HIDDEN / TILE;
   device const uchar* matrix = shared_down;
   if (!shared) matrix = down + ulong(experts[slot]) * tiles * tile_bytes<4>(columns);
 #pragma clang loop unroll(full)
   for (uint i = 0; i < DOWN_TILES; i++) {
     const uint tile = group * DOWN_TILES + i;
     float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(columns), inner + slot * args.expert_dim, columns, lane);
+    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(columns), inner + slot * EXPERT_DIM, columns, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(values[r]);
@@ -112,7 +117,7 @@ constant constexpr uint DOWN_TILES = 2;  // tiles of a threadgroup of experts_do
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (index >= DOWN_TILES * TILE) return;
   float sum = 0.0f;
-  for (uint s = 0; s <= args.chosen; s++) sum += weights[s] * outputs[s * DOWN_TILES * TILE + index];
+  for (uint s = 0; s <= CHOSEN; s++) sum += weights[s] * outputs[s * DOWN_TILES * TILE + index];
   const uint at = group * DOWN_TILES * TILE + index;
   h[at] = bfloat(float(h[at]) + rounded(sum));
 }

@@ -4,26 +4,28 @@
 //   h = h + W x        project_add
 //
 // A simdgroup makes args.each tiles of four outputs: with few, each threadgroup's
-// own reading of h and norm would cost a tenth of what the matrix does. Columns
-// are a multiple of 64, outputs padded to whole tiles.
+// own reading of h and norm would cost a tenth of what the matrix does. COLUMNS
+// is a multiple of 64, outputs padded to whole tiles.
 #include "quantised.h"
 
+constant uint COLUMNS [[function_constant(0)]];  // of the matrix
+
 // Brings a row's RMSNorm to threadgroup memory. It ends with a barrier.
-inline void normalise(threadgroup bfloat* x, device const bfloat* h, device const bfloat* w, uint columns, float eps,
+inline void normalise(threadgroup bfloat* x, device const bfloat* h, device const bfloat* w, float eps,
                       threadgroup float* part, uint index, uint threads, uint sg, uint sgs, uint lane) {
   float sum = 0.0f;
-  for (uint i = index; i < columns; i += threads) sum += float(h[i]) * float(h[i]);
-  const float scale = inverse_rms(threadgroup_sum(sum, part, sg, sgs, lane), columns, eps);
-  for (uint i = index; i < columns; i += threads) x[i] = bfloat(rounded(float(h[i]) * scale) * float(w[i]));
+  for (uint i = index; i < COLUMNS; i += threads) sum += float(h[i]) * float(h[i]);
+  const float scale = inverse_rms(threadgroup_sum(sum, part, sg, sgs, lane), COLUMNS, eps);
+  for (uint i = index; i < COLUMNS; i += threads) x[i] = bfloat(rounded(float(h[i]) * scale) * float(w[i]));
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
 // project_normed: each threadgroup normalises the row for itself.
 //
-//   h, norm  [columns]
-//   matrix   [4 × tiles, columns]
+//   h, norm  [COLUMNS]
+//   matrix   [4 × tiles, COLUMNS]
 //   y        [4 × tiles], rounded where T is bfloat
-//   x        [columns], threadgroup memory
+//   x        [COLUMNS], threadgroup memory
 template <int BITS, typename T>
 [[max_total_threads_per_threadgroup(256)]] kernel void project_normed(
     constant ProjectArgs& args [[buffer(0)]],
@@ -39,11 +41,11 @@ template <int BITS, typename T>
     uint sgs [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float part[32];
-  normalise(x, h, norm, args.columns, args.eps, part, index, threads, sg, sgs, lane);
+  normalise(x, h, norm, args.eps, part, index, threads, sg, sgs, lane);
   const uint first = (group * sgs + sg) * args.each;
   for (uint tile = first; tile < min(first + args.each, args.tiles); tile++) {
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<BITS>(sum, matrix + tile * tile_bytes<BITS>(args.columns), x, args.columns, lane);
+    multiply_tile<BITS>(sum, matrix + tile * tile_bytes<BITS>(COLUMNS), x, COLUMNS, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(sum[r]);
@@ -61,8 +63,8 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
 
 // project_add: the product is rounded, then its sum with the residual stream.
 //
-//   x       [columns]
-//   matrix  [4 × tiles, columns]
+//   x       [COLUMNS]
+//   matrix  [4 × tiles, COLUMNS]
 //   h       [4 × tiles]
 [[max_total_threads_per_threadgroup(256)]] kernel void project_add(
     constant ProjectArgs& args [[buffer(0)]],
@@ -76,7 +78,7 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
   const uint first = (group * sgs + sg) * args.each;
   for (uint tile = first; tile < min(first + args.each, args.tiles); tile++) {
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(sum, matrix + tile * tile_bytes<4>(args.columns), x, args.columns, lane);
+    multiply_tile<4>(sum, matrix + tile * tile_bytes<4>(COLUMNS), x, COLUMNS, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(sum[r]);
@@ -88,8 +90,8 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
 
 // head: the logits of one row, and each threadgroup's largest.
 //
-//   h, norm  [columns]
-//   matrix   [vocab padded to tiles, columns]
+//   h, norm  [COLUMNS]
+//   matrix   [vocab padded to tiles, COLUMNS]
 //   logits   [vocab padded to tiles], never rounded
 //   parts    [threadgroups] (order key of the largest logit, its token)
 [[max_total_threads_per_threadgroup(256)]] kernel void head(
@@ -108,13 +110,13 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
     uint lane [[thread_index_in_simdgroup]]) {
   threadgroup float part[32];
   threadgroup uint2 best[32];
-  normalise(x, h, norm, args.columns, args.eps, part, index, threads, sg, sgs, lane);
+  normalise(x, h, norm, args.eps, part, index, threads, sg, sgs, lane);
   uint2 mine = uint2(0u, 0u);
   for (uint i = 0; i < args.each; i++) {
     const uint first = ((group * sgs + sg) * args.each + i) * TILE;
     if (first >= args.vocab) break;
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(sum, matrix + (first / TILE) * tile_bytes<4>(args.columns), x, args.columns, lane);
+    multiply_tile<4>(sum, matrix + (first / TILE) * tile_bytes<4>(COLUMNS), x, COLUMNS, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(sum[r]);

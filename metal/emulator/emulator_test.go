@@ -218,6 +218,53 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestFunctionConstants launches kernels with values of their function constants,
+// two with different ones in one list, on every machine and in several orders.
+func TestFunctionConstants(t *testing.T) {
+	for name, machine := range machines {
+		t.Run(name, func(t *testing.T) {
+			m := machine(t)
+			a, _ := m.Alloc(4 * 64)
+			b, _ := m.Alloc(4 * 64)
+			launch := func(kernel string, on *Buffer, constants ...uint32) Launch {
+				l := Launch{Kernel: kernel, Groups: [3]uint32{1, 1, 1}, Threads: [3]uint32{64, 1, 1}, Bound: []Bound{{Slot: 0, Buffer: on}}}
+				copy(l.Constants[:], constants)
+				return l
+			}
+			for order := range uint32(4) {
+				err := m.Run([]Launch{launch("scale", a, 3), launch("scale_and_move", b, 5, 0, 7)}, Schedule{Order: order, Workers: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if x, y := floats(a.Bytes)[11], floats(b.Bytes)[11]; x != 33 || y != 62 {
+					t.Errorf("order %d: %v and %v, want 33 and 62", order, x, y)
+				}
+			}
+			for _, tt := range []struct {
+				name string
+				l    Launch
+				want string // empty where there is nothing wrong
+			}{
+				{"one", launch("scale", a, 3), ""},
+				{"none is given", launch("scale", a), "kernel scale: function constant FACTOR, index 0, was not given a value"},
+				{"one of a function that it calls is not", launch("scale_and_move", a, 5), "scale_and_move: function constant OFFSET, index 2,"},
+				{"one that another kernel has", launch("scale", a, 3, 0, 7), "kernel scale: function constant 2 was given 7, and it has none"},
+				{"one to a kernel without", launch("good_race", a, 3), "kernel good_race: function constant 0 was given 3"},
+				{"no such kernel", launch("none", a), "no such kernel: none"},
+			} {
+				t.Run(tt.name, func(t *testing.T) {
+					checked, run := m.Check(tt.l.Kernel, tt.l.Constants), m.Run([]Launch{tt.l}, Schedule{})
+					for what, err := range map[string]error{"Check": checked, "Run": run} {
+						if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+							t.Errorf("%s: error %v, want %q", what, err, tt.want)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.so")
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path+": no such file") || !strings.Contains(err.Error(), "scripts/emulator builds") {

@@ -19,6 +19,7 @@ type launch struct {
 	kernel, barrier uint32
 	groups, threads [3]uint32
 	shared, _       uint32
+	constants       [4]uint32
 	buf             [slots]unsafe.Pointer
 	len             [slots]uint64
 }
@@ -31,8 +32,8 @@ type run struct {
 
 // Library is a shared library of kernels.
 type Library struct {
-	handle  uintptr
-	kernels map[string]uint32
+	signatures
+	handle uintptr
 
 	alloc func(size uintptr) unsafe.Pointer
 	free  func(unsafe.Pointer)
@@ -51,11 +52,12 @@ func Open(path string) (Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulator: load %s: %w", path, err)
 	}
-	l := &Library{handle: handle, kernels: map[string]uint32{}}
+	l := &Library{handle: handle, signatures: signatures{}}
 	var count func() uint32
 	var name func(uint32) string
+	var constant func(kernel, index uint32) string
 	for symbol, f := range map[string]any{
-		"msl_kernel_count": &count, "msl_kernel_name": &name,
+		"msl_kernel_count": &count, "msl_kernel_name": &name, "msl_kernel_constant": &constant,
 		"msl_alloc": &l.alloc, "msl_free": &l.free, "msl_run_list": &l.run,
 	} {
 		address, err := purego.Dlsym(handle, symbol)
@@ -65,15 +67,13 @@ func Open(path string) (Machine, error) {
 		purego.RegisterFunc(f, address)
 	}
 	for i := range count() {
-		l.kernels[name(i)] = i
+		s := signature{index: i}
+		for c := range s.constants {
+			s.constants[c] = constant(i, uint32(c))
+		}
+		l.signatures[name(i)] = s
 	}
 	return l, nil
-}
-
-// Has implements Machine.
-func (l *Library) Has(kernel string) bool {
-	_, ok := l.kernels[kernel]
-	return ok
 }
 
 // Alloc implements Machine.
@@ -98,15 +98,17 @@ func (l *Library) Run(launches []Launch, how Schedule) error {
 	if len(launches) == 0 {
 		return nil
 	}
+	if err := l.check(launches); err != nil {
+		return err
+	}
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	list := make([]launch, len(launches))
 	for i, d := range launches {
-		index, ok := l.kernels[d.Kernel]
-		if !ok {
-			return &Fault{i, d.Kernel, "the library has no such kernel"}
+		list[i] = launch{
+			kernel: l.signatures[d.Kernel].index, constants: d.Constants,
+			groups: d.Groups, threads: d.Threads, shared: d.Shared,
 		}
-		list[i] = launch{kernel: index, groups: d.Groups, threads: d.Threads, shared: d.Shared}
 		if d.Barrier {
 			list[i].barrier = 1
 		}

@@ -7,8 +7,9 @@ import (
 
 // Machine runs lists of launches.
 type Machine interface {
-	// Has reports whether there is a kernel of that name.
-	Has(kernel string) bool
+	// Check says why a kernel can't be launched with those values of its function
+	// constants: it does not exist, or has others.
+	Check(kernel string, constants [4]uint32) error
 	// Alloc makes a buffer; all its bytes are 0xFF.
 	Alloc(bytes int) (*Buffer, error)
 	Free(*Buffer)
@@ -34,12 +35,13 @@ type Buffer struct {
 
 // Launch is one dispatch of a kernel.
 type Launch struct {
-	Kernel  string
-	Barrier bool // waits for all launches before it
-	Groups  [3]uint32
-	Threads [3]uint32
-	Shared  uint32 // bytes of threadgroup memory at index 0
-	Bound   []Bound
+	Kernel    string
+	Constants [4]uint32 // values of the kernel's function constants by index, else 0
+	Barrier   bool      // waits for all launches before it
+	Groups    [3]uint32
+	Threads   [3]uint32
+	Shared    uint32 // bytes of threadgroup memory at index 0
+	Bound     []Bound
 }
 
 // Bound is what a kernel finds at a buffer slot: a buffer from an offset on, or

@@ -14,8 +14,8 @@ import (
 // travel there and back with each run. A sanitizer's finding ends the program;
 // the run's error then carries the report, and the next run starts a new one.
 type Runner struct {
+	signatures
 	path    string
-	kernels map[string]bool
 	process *process
 }
 
@@ -35,15 +35,15 @@ func Start(path string) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulator: start runner: %w; scripts/emulator --tests builds it", err)
 	}
-	r := &Runner{path: path, kernels: map[string]bool{}}
-	for _, name := range strings.Fields(string(out)) {
-		r.kernels[name] = true
+	r := &Runner{path: path, signatures: signatures{}}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+		s := signature{}
+		copy(s.constants[:], words[1:])
+		r.signatures[words[0]] = s
 	}
 	return r, nil
 }
-
-// Has implements Machine.
-func (r *Runner) Has(kernel string) bool { return r.kernels[kernel] }
 
 // Alloc implements Machine.
 func (r *Runner) Alloc(size int) (*Buffer, error) {
@@ -57,6 +57,9 @@ func (r *Runner) Free(b *Buffer) { b.Bytes = nil }
 func (r *Runner) Run(launches []Launch, how Schedule) error {
 	if len(launches) == 0 {
 		return nil
+	}
+	if err := r.check(launches); err != nil {
+		return err
 	}
 	if r.process == nil {
 		if err := r.start(); err != nil {
@@ -168,7 +171,9 @@ func encode(launches []Launch, how Schedule) ([]byte, []*Buffer) {
 		if l.Barrier {
 			barrier = 1
 		}
-		u32(barrier, l.Groups[0], l.Groups[1], l.Groups[2], l.Threads[0], l.Threads[1], l.Threads[2], l.Shared, uint32(len(l.Bound)))
+		u32(barrier, l.Groups[0], l.Groups[1], l.Groups[2], l.Threads[0], l.Threads[1], l.Threads[2], l.Shared)
+		u32(l.Constants[:]...)
+		u32(uint32(len(l.Bound)))
 		for _, b := range l.Bound {
 			if b.Buffer == nil {
 				u32(uint32(b.Slot), ^uint32(0))

@@ -66,10 +66,11 @@ func (u *unit) glue() string {
 		if threads == "" {
 			threads = "0"
 		}
+		specialise, register := e.kernel.specialise()
 		fmt.Fprintf(&b, "namespace { namespace msl_entry_%d {\nusing F = decltype(%s);\n"+
-			"void run(const msl_launch* L) { (void)L; %s(%s); }\n"+
-			"msl::host::KernelInfo I(%q, run, %s, 0x%x);\nconst int init = [] { %s return 0; }();\n}}\n",
-			n, e.call, e.call, strings.Join(args, ", "), e.name, threads, bound, strings.Join(sizes, " "))
+			"void run(const msl_launch* L) { (void)L; %s(%s); }\n%s"+
+			"msl::host::KernelInfo I(%q, run, %s, 0x%x);\nconst int init = [] { %s%s return 0; }();\n}}\n",
+			n, e.call, e.call, strings.Join(args, ", "), specialise, e.name, threads, bound, strings.Join(sizes, " "), register)
 	}
 	return b.String()
 }

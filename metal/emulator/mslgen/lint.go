@@ -106,25 +106,36 @@ func (u *unit) lintKernels() {
 	}
 }
 
+// functions calls f for every function with a body: the tokens of its name, of
+// the brackets that open its parameters and its body, and of that which closes it.
+func (u *unit) functions(f func(name, open, body, end int)) {
+	for i := 1; i+1 < len(u.toks); i++ {
+		if u.toks[i].text != "(" || u.toks[i-1].kind != ident {
+			continue
+		}
+		j := u.match(u.toks, i) + 1
+		if j < len(u.toks) && u.toks[j].text == "const" {
+			j++
+		}
+		if j >= len(u.toks) || u.toks[j].text != "{" {
+			continue
+		}
+		switch u.toks[i-1].text {
+		case "if", "for", "while", "switch":
+			continue
+		}
+		f(i-1, i, j, u.match(u.toks, j))
+	}
+}
+
 // lintFunctions checks parameters of every function for address spaces and the
 // call graph for cycles.
 func (u *unit) lintFunctions() {
 	calls := map[string]map[string]bool{}
 	pos := map[string]int{}
-	for i := 1; i+1 < len(u.toks); i++ {
-		if u.toks[i].text != "(" || u.toks[i-1].kind != ident {
-			continue
-		}
-		end := u.match(u.toks, i)
-		j := end + 1
-		if j < len(u.toks) && u.toks[j].text == "const" {
-			j++
-		}
-		name := u.toks[i-1].text
-		if j >= len(u.toks) || u.toks[j].text != "{" || name == "if" || name == "for" || name == "while" || name == "switch" {
-			continue
-		}
-		for _, p := range u.params(i) {
+	u.functions(func(n, open, from, body int) {
+		name := u.toks[n].text
+		for _, p := range u.params(open) {
 			if !strings.ContainsAny(p.text, "*&") {
 				continue
 			}
@@ -133,20 +144,19 @@ func (u *unit) lintFunctions() {
 				ok = ok || spaces[t.text]
 			}
 			if !ok {
-				u.fault(u.toks[i].pos, "%s: parameter `%s` needs an address space", name, p.text)
+				u.fault(u.toks[open].pos, "%s: parameter `%s` needs an address space", name, p.text)
 			}
 		}
-		body := u.match(u.toks, j)
 		set := map[string]bool{}
-		for k := j; k < body; k++ {
+		for k := from; k < body; k++ {
 			if u.toks[k].kind == ident && (u.toks[k+1].text == "(" || u.toks[k+1].text == "<") {
 				set[u.toks[k].text] = true
 			}
 			u.lintLocal(k, body)
 		}
 		calls[name] = set
-		pos[name] = u.toks[i-1].pos
-	}
+		pos[name] = u.toks[n].pos
+	})
 	for name := range calls {
 		seen := map[string]bool{}
 		var reach func(string) bool

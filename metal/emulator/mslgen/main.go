@@ -1,9 +1,9 @@
 // Command mslgen turns a .metal file into C++ that clang compiles: for the
 // fibre runtime (-mode host) or for the strict type pass (-mode check).
 //
-// The source stays as it is, line for line, but for three things that clang has
-// no words for: [[attributes]] become spaces, `threadgroup T x[N];` in a kernel
-// becomes a macro, and so do program-scope `constant` variables. Entry points
+// The source stays as it is, line for line, but for what clang has no words for:
+// [[attributes]] become spaces, `threadgroup T x[N];` in a kernel becomes a macro,
+// and so do program-scope `constant` variables and function constants. Entry points
 // made from the kernels' signatures follow the source. On the way mslgen refuses
 // what Apple's compiler refuses and clang would take (lint.go).
 package main

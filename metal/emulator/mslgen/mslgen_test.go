@@ -16,7 +16,6 @@ func TestRejects(t *testing.T) {
 		return "kernel void k(device float* x [[buffer(0)]], constant float& c [[buffer(1)]], uint t [[thread_position_in_grid]]) {\n" + body + "\n}\n"
 	}
 	cases := []struct{ name, src, want string }{
-		{"function constant", "constant bool f [[function_constant(0)]];\n" + in("x[t] = f ? 1.0f : c;"), "function constants"},
 		{"clean", in("x[t] = c;"), ""},
 		{"clean helper", "struct P { float a; };\ninline float f(device const float* p, P q) { P r = q; return p[0] + r.a; }\n" + in("P q; q.a = c; x[t] = f(x, q);"), ""},
 		{"double", in("double d = 1.0; x[t] = d;"), "no double"},
@@ -49,6 +48,11 @@ func TestRejects(t *testing.T) {
 		{"threadgroup in helper", "inline void f() { threadgroup float b[4]; }\n" + in("x[t] = 0;"), "threadgroup variables belong"},
 		{"threadgroup in branch", in("if (t == 0) { threadgroup float b[4]; b[0] = 1; }"), "threadgroup variables belong"},
 		{"newer C++", "template <int N> inline float f(float a) { if constexpr (N == 1) return a; else return 2 * a; }\n" + in("x[t] = f<1>(c);"), "before C++17"},
+		{"function constant", "constant uint N [[function_constant(3)]];\ninline uint f() { return N; }\n" + in("x[t] = float(f() % N);"), ""},
+		{"function constant's index", "constant uint N [[function_constant(4)]];\n" + in("x[t] = float(N);"), "index 4, want 0 to 3"},
+		{"function constant's type", "constant float N [[function_constant(0)]];\n" + in("x[t] = N;"), "type float, want uint"},
+		{"function constants of one index", "constant uint N [[function_constant(1)]];\nconstant uint M [[function_constant(1)]];\n" + in("x[t] = float(N + M);"), "index 1 is that of N"},
+		{"write to function constant", "constant uint N [[function_constant(0)]];\n" + in("N = 1; x[t] = float(N);"), "not assignable"},
 		{"slot twice", "kernel void k(device float* x [[buffer(0)]], device float* y [[buffer(0)]], uint t [[thread_position_in_grid]]) { x[t] = y[t]; }\n", "used twice"},
 		{"no attribute", "kernel void k(device float* x) { x[0] = 0; }\n", "exactly one attribute"},
 		{"unknown builtin", "kernel void k(device float* x [[buffer(0)]], uint t [[thread_id]]) { x[t] = 0; }\n", "unknown attribute"},

@@ -28,6 +28,7 @@ type kernel struct {
 	params     []param
 	template   bool
 	maxThreads string
+	constants  []functionConstant // that it reaches
 	pos        int
 }
 
@@ -49,6 +50,7 @@ type unit struct {
 	toks      []token
 	attrs     []attr
 	kernels   map[string]*kernel
+	constants []functionConstant
 	entries   []entry
 	edits     []edit
 	instances []edit // where specialisations are declared
@@ -76,6 +78,7 @@ func parse(path, src string) (*unit, error) {
 	u := &unit{path: path, src: src, kernels: map[string]*kernel{}}
 	u.stripAttrs(lex(src))
 	u.scan()
+	u.bindConstants()
 	if len(u.faults) > 0 {
 		return nil, errors.New(strings.Join(u.faults, "\n"))
 	}
@@ -337,8 +340,8 @@ func (u *unit) declaration(start, semi int) {
 	if first.text != "constant" {
 		return
 	}
-	if find(attrs, "function_constant") != nil {
-		u.fault(first.pos, "function constants: the emulated device has none, use template parameters")
+	if a := find(attrs, "function_constant"); a != nil {
+		u.functionConstant(start, semi, a.arg)
 		return
 	}
 	u.replace(first.pos, first.end, "MSL_CONST_VAR")

@@ -106,6 +106,12 @@ std::vector<uint32_t> order_of(const msl_launch* list, uint32_t n, uint32_t orde
   return out;
 }
 
+// begin makes everything ready for a dispatch: no other is under way.
+void begin(const msl_launch& l, bool barrier) {
+  if (auto specialise = kernels()[l.index]->specialise) specialise(l.constants);
+  msl::host::begin(barrier);
+}
+
 // Execution runs one list on several threads that meet after every dispatch.
 struct Execution {
   const msl_launch* list;
@@ -127,7 +133,7 @@ struct Execution {
     } else if (++at == order.size()) {
       over = true;
     } else {
-      msl::host::begin(list[order[at]].barrier);
+      begin(list[order[at]], list[order[at]].barrier);
     }
   }
 };
@@ -143,7 +149,7 @@ void execute(Execution& e, uint32_t workers) {
       point.arrive_and_wait();
     }
   };
-  msl::host::begin(true);
+  begin(e.list[e.order[0]], true);
   std::vector<std::thread> others;
   for (uint32_t i = 1; i < workers; i++) others.emplace_back(work);
   work();
@@ -161,6 +167,12 @@ msl::host::KernelInfo::KernelInfo(const char* n, void (*e)(const msl_launch*), u
 extern "C" uint32_t msl_kernel_count(void) { return uint32_t(kernels().size()); }
 
 extern "C" const char* msl_kernel_name(uint32_t i) { return i < kernels().size() ? kernels()[i]->name : nullptr; }
+
+extern "C" const char* msl_kernel_constant(uint32_t i, uint32_t index) {
+  if (i >= kernels().size() || index >= MSL_MAX_CONSTANTS) return "";
+  const char* name = kernels()[i]->constants[index];
+  return name ? name : "";
+}
 
 extern "C" int msl_kernel_find(const char* name) {
   for (size_t i = 0; i < kernels().size(); i++)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #define MSL_MAX_BUFFERS 31
+#define MSL_MAX_CONSTANTS 4
 #define MSL_SLOT_BYTES 32
 
 extern "C" {
@@ -17,6 +18,7 @@ typedef struct msl_launch {
   uint32_t threads[3];  // threads in a threadgroup
   uint32_t shared;      // setThreadgroupMemoryLength at index 0
   uint32_t unused;
+  uint32_t constants[MSL_MAX_CONSTANTS];  // values of function constants by index
   void* buf[MSL_MAX_BUFFERS];     // setBuffer with its offset, or setBytes
   uint64_t len[MSL_MAX_BUFFERS];  // bytes bound there
 } msl_launch;
@@ -32,6 +34,7 @@ typedef struct msl_run {
 // --- host side ---
 uint32_t msl_kernel_count(void);
 const char* msl_kernel_name(uint32_t i);
+const char* msl_kernel_constant(uint32_t i, uint32_t index);  // its name, "" if none
 int msl_kernel_find(const char* name);  // -1 if absent
 // Memory for buffers: 0xFF in every byte, fenced at both ends.
 void* msl_alloc(size_t size);
@@ -71,6 +74,8 @@ struct KernelInfo {
   uint32_t buffers;      // bit n set: [[buffer(n)]] is a parameter
   KernelInfo* next;
   uint32_t min_bytes[MSL_MAX_BUFFERS];  // sizeof(T) for `constant T&`
+  const char* constants[MSL_MAX_CONSTANTS];  // names of function constants by index
+  void (*specialise)(const uint32_t*);       // gives them their values; null if none
   KernelInfo(const char* name, void (*entry)(const msl_launch*), uint32_t max_threads, uint32_t buffers);
 };
 dim3 thread_position_in_grid();

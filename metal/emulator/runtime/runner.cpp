@@ -50,6 +50,7 @@ msl_launch get_launch(const std::vector<Buffer>& buffers, Blocks& blocks) {
   for (auto& v : l.groups) v = get<uint32_t>();
   for (auto& v : l.threads) v = get<uint32_t>();
   l.shared = get<uint32_t>();
+  for (auto& v : l.constants) v = get<uint32_t>();
   for (uint32_t n = get<uint32_t>(); n > 0; n--) {
     const uint32_t slot = get<uint32_t>(), index = get<uint32_t>();
     if (index == ~0u) {
@@ -83,7 +84,11 @@ void answer(msl_run& run, const std::vector<msl_launch>& list) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && !strcmp(argv[1], "--kernels")) {
-    for (uint32_t i = 0; i < msl_kernel_count(); i++) puts(msl_kernel_name(i));
+    for (uint32_t i = 0; i < msl_kernel_count(); i++) {
+      printf("%s", msl_kernel_name(i));
+      for (uint32_t c = 0; c < MSL_MAX_CONSTANTS; c++) printf(" %s", msl_kernel_constant(i, c));
+      printf("\n");
+    }
     return 0;
   }
   msl_run run{};

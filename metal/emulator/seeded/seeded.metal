@@ -78,6 +78,18 @@ kernel void bad_unwritten(device float* y [[buffer(0)]], uint tid [[thread_index
 kernel void copy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
   y[tid] = x[tid];
 }
+// Function constants: read in the kernel's own body, and in a function's.
+constant uint FACTOR [[function_constant(0)]];
+constant uint OFFSET [[function_constant(2)]];
+
+inline uint moved(uint x) { return x + OFFSET; }
+
+kernel void scale(device float* y [[buffer(0)]], uint tid [[thread_index_in_threadgroup]]) {
+  y[tid] = float(tid * FACTOR);
+}
+kernel void scale_and_move(device float* y [[buffer(0)]], uint tid [[thread_index_in_threadgroup]]) {
+  y[tid] = float(moved(tid * FACTOR));
+}
 // Reads its input twice.
 kernel void bad_double_read(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
   const float first = x[tid];

@@ -16,6 +16,7 @@ float rint(float); float fabs(float); float fma(float, float, float);
 #define MSL_TGSCALAR(name, ...) threadgroup __VA_ARGS__& name = *(threadgroup __VA_ARGS__*)(8)
 #define MSL_UNPAREN(...) __VA_ARGS__
 #define MSL_CONST_VAR constant
+#define MSL_FUNCTION_CONSTANT(index, type, name) constant type name = type(1)
 
 namespace metal {
 template <class T> T simd_sum(T); template <class T> T simd_product(T);

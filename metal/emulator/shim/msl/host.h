@@ -27,6 +27,8 @@ inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
   auto& name = msl::host::tgvar<__VA_ARGS__ MSL_UNPAREN dims>(__FILE__, __LINE__)
 #define MSL_TGSCALAR(name, ...) auto& name = msl::host::tgvar<__VA_ARGS__>(__FILE__, __LINE__)
 #define MSL_CONST_VAR static const
+// What a launch sets before its kernel runs (KernelInfo::specialise).
+#define MSL_FUNCTION_CONSTANT(index, type, name) static type name
 #define MSL_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 // The exchange slots are the simulator's own registers, not kernel memory.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
