@@ -59,7 +59,7 @@ func (w *worker) prefillAhead(f *foresight) error {
 		return nil
 	}
 	return w.withSession(prompt, f.key, func(s *session) error {
-		if _, err := s.prefill(w.undisturbed, keep, w.o.PrefillChunk, func(int) {}); err != nil {
+		if _, err := s.prefill(w.undisturbed, keep, func(int) {}); err != nil {
 			return err
 		}
 		if !s.grid.isEdge(n) {

@@ -21,7 +21,7 @@ func (w *worker) generate(g *Generation) (Result, error) {
 		r.PromptTokens, r.CachedTokens, r.Miss = len(s.prompt), s.cached, s.miss
 		w.meter.prefilling(r)
 		start := time.Now()
-		step, err := s.prefill(g.alive(w), g.request.Keep, w.o.PrefillChunk, func(done int) {
+		step, err := s.prefill(g.alive(w), g.request.Keep, func(done int) {
 			g.progress(StagePrefill, int64(done), int64(r.PromptTokens))
 			w.meter.prefilled(done)
 		})

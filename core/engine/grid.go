@@ -63,18 +63,22 @@ func (g grid) covering(from, to int) []int {
 // are edges. From is an edge; chunk is a multiple of backend.SubChunk.
 func (g grid) callEnds(from, n, chunk int, stops []int) []int {
 	var ends []int
-	for p := from; p < n; {
-		end := min(p+chunk, n)
-		if i := sort.SearchInts(stops, p+1); i < len(stops) && stops[i] < end {
-			end = stops[i]
-		}
-		if end < n {
-			// Two edges are never further apart than a sub-chunk, so there is
-			// one after p.
-			end = g.edgeBefore(end)
-		}
-		ends = append(ends, end)
-		p = end
+	for p := from; p < n; p = ends[len(ends)-1] {
+		ends = append(ends, g.callEnd(p, n, chunk, stops))
 	}
 	return ends
+}
+
+// callEnd returns where the first of those calls ends.
+func (g grid) callEnd(from, n, chunk int, stops []int) int {
+	end := min(from+chunk, n)
+	if i := sort.SearchInts(stops, from+1); i < len(stops) && stops[i] < end {
+		end = stops[i]
+	}
+	if end < n {
+		// Two edges are never further apart than a sub-chunk, so there is one
+		// after from.
+		end = g.edgeBefore(end)
+	}
+	return end
 }

@@ -62,6 +62,7 @@ func (w *worker) loadModel(ctx context.Context) error {
 	}
 	w.model, w.unload = m, unload
 	w.cache = newPrefixCache(w.o.CacheEntries, w.o.cacheBudget(m.Config()))
+	w.pace = newPace(w.o.PrefillChunk, m.Weights().Traits().CallTime)
 	w.meter.loaded(m)
 	return nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"calla/core/backend"
 )
@@ -48,22 +49,25 @@ func (w *worker) withSession(prompt []int32, key string, f func(*session) error)
 // prefill evaluates what the session's state lacks of the prompt, and leaves
 // snapshots on the way. Before each call it asks alive whether to go on; a
 // prefill that is cut short keeps what it has evaluated.
-func (s *session) prefill(alive func() error, keep []int, chunk int, progress func(done int)) (backend.Step, error) {
+func (s *session) prefill(alive func() error, keep []int, progress func(done int)) (backend.Step, error) {
 	from, n := s.state.Len(), len(s.prompt)
 	stops := s.makeRoom(landmarks(s.grid, from, n, keep), keep)
 	var step backend.Step
-	for _, end := range s.grid.callEnds(from, n, chunk, stops) {
+	for from < n {
+		end := s.grid.callEnd(from, n, s.w.pace.rows, stops)
 		progress(from)
 		if err := alive(); err != nil {
 			return nil, s.interrupted(err, keep)
 		}
 		var err error
+		start := time.Now()
 		step, err = s.w.call(end-from, func() (backend.Step, error) {
 			return s.w.model.Prefill(s.state, s.prompt[from:end], s.grid.covering(from, end), end == n)
 		})
 		if err != nil {
 			return nil, err
 		}
+		s.w.pace.took(end-from, time.Since(start))
 		s.tokens = append(s.tokens, s.prompt[from:end]...)
 		from = end
 		if _, at := slices.BinarySearch(stops, end); at {

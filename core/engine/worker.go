@@ -14,6 +14,7 @@ type worker struct {
 	model  *model.Model // nil while unloaded
 	unload func() error
 	cache  *prefixCache
+	pace   pace
 }
 
 func newWorker(e *Engine) *worker { return &worker{Engine: e} }
