@@ -105,8 +105,8 @@ func word(b []byte) string {
 	return fmt.Sprint(float32frombits(v))
 }
 
-// check says what in a dispatch no Apple GPU would take.
-func (d *Dispatch) check() error {
+// Check says what in a dispatch no Apple GPU would take.
+func (d *Dispatch) Check() error {
 	switch {
 	case d.Threads == 0 || d.Threads > maxThreads || d.Threads%simdWidth != 0:
 		return fmt.Errorf("metal: %s: %d threads, want a multiple of %d, at most %d", d.Kernel, d.Threads, simdWidth, maxThreads)

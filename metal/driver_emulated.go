@@ -74,7 +74,7 @@ func (d *Emulated) Free(b *Buffer) {
 func (d *Emulated) Commit(l *List) (Completion, error) {
 	launches := make([]emulator.Launch, len(l.Dispatches))
 	for i, x := range l.Dispatches {
-		if err := x.check(); err != nil {
+		if err := x.Check(); err != nil {
 			return nil, err
 		}
 		bound := []emulator.Bound{{Slot: 0, Bytes: x.Args}}

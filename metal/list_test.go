@@ -238,7 +238,7 @@ func TestLimits(t *testing.T) {
 		for _, from := range []int{0, 64, 131_072, c.MaxPositions - 8192} {
 			t.Run(fmt.Sprintf("%s at %d", name, from), func(t *testing.T) {
 				for i, d := range listOf(t, c, call, from) {
-					if err := d.check(); err != nil {
+					if err := d.Check(); err != nil {
 						t.Errorf("dispatch %d: %v", i, err)
 					}
 					if threadgroups := d.Grid[0] * d.Grid[1] * d.Grid[2]; threadgroups < 2 && streams(d) {
