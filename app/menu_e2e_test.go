@@ -78,6 +78,7 @@ Model: Tiny
 	w.click("Download What Is Damaged")
 	w.see("Calla: Ready")
 	w.see("Memory:")
+	w.see("About Calla", "Runs files verified on ")
 
 	testMenuChat(t, w)
 	testMenuPreferences(t, w)
@@ -314,7 +315,11 @@ func TestMenuKilled(t *testing.T) {
 		}
 		w.see("Calla: Starting Again")
 		w.see("The engine was ended by signal: killed")
-		w.seeThat("the engine after it was killed "+state, func(l traytest.Line) bool { _, ok := l.Find("Calla: Ready"); return ok && w.engine() != pid })
+		w.seeThat("the engine after it was killed "+state, func(l traytest.Line) bool {
+			_, ready := l.Find("Calla: Ready")
+			_, idle := l.Find("Calla: Idle")
+			return (ready || idle) && w.engine() != pid
+		})
 	}
 	kill("ready")
 	_, stop := w.stream(t)
@@ -326,6 +331,20 @@ func TestMenuKilled(t *testing.T) {
 	w.click("Start Engine")
 	kill("starting")
 	w.see("Recent Errors", time.Now().Format("15:")) // of this hour, mostly
+	l := listen(t)
+	free := port(l)
+	l.Close()
+	w.setPreferences(t, "demo = true\nport = "+free+"\n")
+	w.see("Restart Engine to Apply Changes")
+	w.freezeLoading(free)
+	kill("loading")
+	w.setPreferences(t, "demo = true\nport = 0\nidle-unload = 1s\n")
+	w.see("Restart Engine to Apply Changes")
+	w.click("Restart Engine to Apply Changes")
+	w.see("Calla: Idle, Memory Freed")
+	kill("idle, its memory freed")
+	w.setPreferences(t, "demo = true\nport = 0\n")
+	w.restart()
 
 	// Stopping and killed at once is stopped.
 	pid := w.engine()
@@ -353,6 +372,101 @@ func TestMenuKilled(t *testing.T) {
 	w.quit() // in the middle of an answer
 	w.ended(0)
 	w.gone(pid)
+}
+
+// freezeLoading starts the engine and stops its process once it has told where
+// it listens and nothing more: what the menu knows of it is that it loads. The
+// built-in model is loaded too soon to be met at it.
+func (w *world) freezeLoading(port string) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		w.click("Stop Engine")
+		w.see("Calla: Stopped")
+		w.click("Start Engine")
+		var pid int
+		w.wait("the engine", func() bool { pid = w.engine(); return pid != 0 })
+		for !asked(w.t, port) && time.Now().Before(end) { // goes on for a moment, and no further
+			syscall.Kill(pid, syscall.SIGCONT)
+			time.Sleep(200 * time.Microsecond)
+			syscall.Kill(pid, syscall.SIGSTOP)
+			time.Sleep(2 * time.Millisecond)
+		}
+		root := w.seeThat("an engine that listens", func(l traytest.Line) bool { _, ok := l.Find("Calla: Starting"); return !ok })
+		if _, ok := root.Find("Calla: Loading"); ok {
+			return
+		}
+		syscall.Kill(pid, syscall.SIGCONT) // it was quicker
+	}
+	w.t.Fatal("never met the engine while it loads")
+}
+
+// asked says whether somebody has connected to a port of this machine.
+func asked(t *testing.T, port string) bool {
+	t.Helper()
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const established = "01"
+	found, err := regexp.Match(fmt.Sprintf(` 0100007F:%04X 0100007F:[0-9A-F]{4} %s `, n, established), table)
+	return found && err == nil
+}
+
+// A machine that slept goes on where it was: the engine, the answer that was on
+// its way and the wish to stay awake are the same, and the menu says so.
+func TestMenuWakes(t *testing.T) {
+	w := newWorld(t)
+	w.addPanel()
+	w.setPreferences(t, "demo = true\nport = 0\n")
+	w.open()
+	w.see("Calla: Ready")
+	answer, stop := w.stream(t)
+	defer stop()
+	w.see("Calla: Answering")
+	pid := w.engine()
+	line := func() {
+		t.Helper()
+		if _, err := answer.ReadString('\n'); err != nil {
+			t.Fatalf("the answer: %v", err)
+		}
+	}
+	line()
+	// For longer than the menu waits for a status.
+	asleep := []int{w.cmd.Process.Pid, pid}
+	for _, p := range asleep {
+		syscall.Kill(p, syscall.SIGSTOP)
+	}
+	time.Sleep(3 * time.Second)
+	for _, p := range asleep {
+		syscall.Kill(p, syscall.SIGCONT)
+	}
+	for range 200 {
+		line()
+	}
+	w.see("Calla: Answering")
+	if n, _ := w.power.holders(); n != 1 || w.engine() != pid {
+		t.Errorf("after the sleep %d hold the machine awake and the engine is process %d, want 1 and %d", n, w.engine(), pid)
+	}
+	stop()
+	root := w.see("Calla: Ready")
+	if _, ok := root.Find("Recent Errors", "None Since Calla Was Opened"); !ok {
+		t.Errorf("the sleep left errors:\n%s", root)
+	}
+
+	// The engine alone, as one that the system was slow to wake: the menu waits.
+	syscall.Kill(pid, syscall.SIGSTOP)
+	time.Sleep(3 * time.Second)
+	syscall.Kill(pid, syscall.SIGCONT)
+	_, stop = w.stream(t)
+	defer stop()
+	w.see("Calla: Answering")
+	if got := w.engine(); got != pid {
+		t.Errorf("the engine is process %d, want %d", got, pid)
+	}
 }
 
 func (w *world) setPreferences(t *testing.T, text string) {
