@@ -62,6 +62,6 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newMenu(), newChat(), newEval(), newAudit(), newDoctor(), newPull(), newVerify(), newModel(), newContract(), newVersion())
+	root.AddCommand(newServe(), newMenu(), newChat(), newEval(), newAudit(), newDoctor(), newPull(), newVerify(), newModel(), newContract(), newBench(), newVersion())
 	return root
 }

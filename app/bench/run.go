@@ -12,11 +12,7 @@ type Point struct {
 	Prompt  bool `json:"is_prompt"`
 	Context bool `json:"is_context"`
 
-	// What the runs say in the middle; nil where it was not asked for or is
-	// refused.
-	FirstToken *Summary `json:"first_token_s,omitempty"`
-	Prefill    *Summary `json:"prefill_tokens_per_s,omitempty"`
-	Decode     *Summary `json:"decode_tokens_per_s,omitempty"`
+	Numbers
 	// Bytes is what a decoded token reads and writes at the middle of the run,
 	// Share that of the bandwidth, both 0 where unknown.
 	Bytes int64   `json:"bytes_per_token,omitempty"`
@@ -120,17 +116,8 @@ func tooFew(runs, wanted int, rejected []Rejected) string {
 
 // summarise makes the point's numbers of its runs, where it is not refused.
 func (x *Point) summarise() {
-	if x.Refused != "" || len(x.Runs) == 0 {
-		return
-	}
-	if x.Prompt {
-		first := over(x.Runs, func(s Sample) float64 { return s.FirstToken.Seconds() })
-		rate := over(x.Runs, Sample.prefillRate)
-		x.FirstToken, x.Prefill = &first, &rate
-	}
-	if x.Context {
-		rate := over(x.Runs, func(s Sample) float64 { return 1 / s.step() })
-		x.Decode = &rate
+	if x.Refused == "" {
+		x.Numbers = numbersOf(x.Runs, x.Prompt, x.Context)
 	}
 }
 

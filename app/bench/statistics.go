@@ -25,3 +25,27 @@ func over(samples []Sample, number func(Sample) float64) Summary {
 	}
 	return summarise(values)
 }
+
+// Numbers are what runs of one length say; nil where it was not asked for, or
+// is refused.
+type Numbers struct {
+	FirstToken *Summary `json:"first_token_s,omitempty"`
+	Prefill    *Summary `json:"prefill_tokens_per_s,omitempty"`
+	Decode     *Summary `json:"decode_tokens_per_s,omitempty"`
+}
+
+// numbersOf looks at runs as those of a prompt's length, of a context, or both.
+func numbersOf(runs []Sample, prompt, context bool) (n Numbers) {
+	if len(runs) == 0 {
+		return n
+	}
+	if prompt {
+		first, rate := over(runs, func(s Sample) float64 { return s.FirstToken.Seconds() }), over(runs, Sample.prefillRate)
+		n.FirstToken, n.Prefill = &first, &rate
+	}
+	if context {
+		rate := over(runs, func(s Sample) float64 { return 1 / s.step() })
+		n.Decode = &rate
+	}
+	return n
+}

@@ -8,7 +8,7 @@ import (
 
 // Traffic is the memory that a decoded token moves, in bytes.
 type Traffic struct {
-	Weights int64 `json:"weights"` // read: one row of the embedding, the chosen experts, all else
+	Weights int64 `json:"weights"` // read: a row of the embedding, the chosen experts, the head's tokens, all else
 	State   int64 `json:"state"`   // the recurrent state, read and written
 	Context int64 `json:"context"` // read for each token of the context
 }
@@ -21,7 +21,8 @@ func (t Traffic) at(context int) int64 { return t.Weights + t.State + t.Context*
 func TrafficOf(b *backend.Binding) Traffic {
 	one := engine.Options{MaxSeq: 1}.Memory(b.Config, 0, func(int, int) int64 { return 0 })
 	t := Traffic{State: 2 * one.Recurrent, Context: one.KV}
-	t.Weights = quantised(b.Embed)/int64(b.Config.Vocab) + b.Norm.Size + quantised(b.Head)
+	rows := int64(b.Config.Vocab)
+	t.Weights = quantised(b.Embed)/rows + b.Norm.Size + quantised(b.Head)*int64(b.Logits())/rows
 	for _, l := range b.Layers {
 		t.Weights += l.InputNorm.Size + l.PostNorm.Size + moeBytes(l.MoE, b.Config)
 		if d := l.Delta; d != nil {

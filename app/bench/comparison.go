@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Comparison is a report of two servers.
+type Comparison struct {
+	Calla    string    `json:"calla"` // version of this program, which measured
+	Revision string    `json:"revision,omitempty"`
+	At       time.Time `json:"at"`
+	System   string    `json:"system"`
+	Device   string    `json:"device,omitempty"` // of our server, where this program started it
+	Ours     Named     `json:"ours"`
+	Theirs   Named     `json:"theirs"`
+	API      string    `json:"api"`
+	Tokens   int       `json:"generated_tokens"`
+	MaxWait  float64   `json:"max_wait"`
+	Pairs    []Pair    `json:"points"`
+	Missing  []string  `json:"missing,omitempty"`
+	// Unknown is what could not be checked.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Named is a server and the model it was asked for.
+type Named struct {
+	URL   string `json:"url"`
+	Model string `json:"model"`
+}
+
+// Conclude says what is missing.
+func (c *Comparison) Conclude() {
+	for _, x := range c.Pairs {
+		if n := len(x.Ours.Runs); x.Refused == "" && n < x.Wanted {
+			c.Missing = append(c.Missing, fmt.Sprintf("%d tokens: %d of %d rounds, it was stopped", x.Tokens, n, x.Wanted))
+		}
+	}
+}
+
+// Print writes the comparison for people.
+func (c *Comparison) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "calla %s on %s", named(c.Calla, c.Revision), c.System)
+	if c.Device != "" {
+		fmt.Fprintf(&b, ", %s", c.Device)
+	}
+	fmt.Fprintf(&b, "\nours    %s at %s\ntheirs  %s at %s\n", c.Ours.Model, c.Ours.URL, c.Theirs.Model, c.Theirs.URL)
+	fmt.Fprintf(&b, "streamed %s over HTTP on both sides, by turns (ours, theirs, theirs, ours); at most %d tokens follow each prompt\n", c.API, c.Tokens)
+	fmt.Fprintln(&b, "prefill is prompt tokens over the time to the first token; a number is the median of the rounds (least–most);")
+	fmt.Fprint(&b, "a ratio is how many times as fast ours is\n\n")
+	c.table(&b)
+	b.WriteByte('\n')
+	for _, x := range c.Pairs {
+		if x.Note != "" {
+			fmt.Fprintf(&b, "note: %d tokens: %s\n", x.Tokens, x.Note)
+		}
+		printSide(&b, x.Tokens, "ours", x.Ours)
+		printSide(&b, x.Tokens, "theirs", x.Theirs)
+		if x.Refused != "" {
+			fmt.Fprintf(&b, "refused: %d tokens: %s\n", x.Tokens, x.Refused)
+		}
+	}
+	for _, u := range c.Unknown {
+		fmt.Fprintf(&b, "not known: %s\n", u)
+	}
+	for _, m := range c.Missing {
+		fmt.Fprintf(&b, "missing: %s\n", m)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printSide(w io.Writer, tokens int, name string, s Side) {
+	for _, j := range s.Rejected {
+		fmt.Fprintf(w, "not counted: %d tokens: %d runs of %s: %s\n", tokens, j.Runs, name, j.Reason)
+	}
+}
+
+func (c *Comparison) table(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "tokens\t\tcounted\tfirst token, ms\tprefill, tok/s\tdecode, tok/s\trounds")
+	for _, x := range c.Pairs {
+		if x.Refused != "" {
+			fmt.Fprintf(t, "%d\tratio\t\trefused\trefused\trefused\t%d of %d\n", x.Tokens, len(x.Ours.Runs), x.Wanted)
+			continue
+		}
+		for _, s := range []struct {
+			name string
+			Side
+		}{{"ours", x.Ours}, {"theirs", x.Theirs}} {
+			fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s\t%s\t\n", x.Tokens, s.name, s.Counted, spread(s.FirstToken, 1000), spread(s.Prefill, 1), spread(s.Decode, 1))
+		}
+		fmt.Fprintf(t, "%d\tratio\t\t%s\t%s\t%s\t%d of %d\n", x.Tokens, spread(x.FirstToken, 1), spread(x.Prefill, 1), spread(x.Decode, 1), len(x.Ours.Runs), x.Wanted)
+	}
+	t.Flush()
+}
+
+// WriteCSV writes a row for each side of each length, and one of the ratios.
+func (c *Comparison) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{
+		"calla", "revision", "system", "side", "url", "model", "tokens", "counted",
+		"first_token", "first_token_least", "first_token_most", "prefill", "prefill_least", "prefill_most",
+		"decode", "decode_least", "decode_most", "rounds", "rounds_wanted", "refused",
+	})
+	for _, x := range c.Pairs {
+		for _, s := range []struct {
+			name                        string
+			server                      Named
+			counted                     int
+			firstToken, prefill, decode *Summary
+		}{
+			{"ours, s and tokens/s", c.Ours, x.Ours.Counted, x.Ours.FirstToken, x.Ours.Prefill, x.Ours.Decode},
+			{"theirs, s and tokens/s", c.Theirs, x.Theirs.Counted, x.Theirs.FirstToken, x.Theirs.Prefill, x.Theirs.Decode},
+			{"ratio", Named{}, 0, x.FirstToken, x.Prefill, x.Decode},
+		} {
+			row := []string{c.Calla, c.Revision, c.System, s.name, s.server.URL, s.server.Model, strconv.Itoa(x.Tokens), cell(float64(s.counted))}
+			for _, n := range []*Summary{s.firstToken, s.prefill, s.decode} {
+				row = append(row, cells(n)...)
+			}
+			out.Write(append(row, strconv.Itoa(len(x.Ours.Runs)), strconv.Itoa(x.Wanted), x.Refused))
+		}
+	}
+	out.Flush()
+	return out.Error() // of any write
+}
+
+// WritePicture draws prefill over decode, both servers in each. What is refused
+// is not drawn.
+func (c *Comparison) WritePicture(w io.Writer, format string) error {
+	name := func(who string, n Named) string { return who + ": " + n.Model }
+	prefill := []series{{name: name("ours", c.Ours)}, {name: name("theirs", c.Theirs)}}
+	decode := []series{{name: name("ours", c.Ours)}, {name: name("theirs", c.Theirs)}}
+	for _, x := range c.Pairs {
+		if x.Refused != "" {
+			continue
+		}
+		for i, s := range []Side{x.Ours, x.Theirs} {
+			prefill[i].add(x.Tokens, s.Prefill)
+			decode[i].add(x.Tokens, s.Decode)
+		}
+	}
+	return drawCharts(w, format, []chart{
+		{"Prefill, over HTTP", "tokens of the prompt", "tokens a second", prefill},
+		{"Decode, over HTTP", "tokens of context", "tokens a second", decode},
+	})
+}
