@@ -39,6 +39,7 @@ var apart = map[string][]string{
 	"core/schema":    {"core/chat", "core/grammar"},
 	"core/tokenizer": nil,
 	"scripts":        nil,
+	"scripts/bench":  {"core/backend", "core/checkpoint", "core/cpu", "core/model", "core/tensor"},
 	"shaders":        nil,
 }
 

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Measures Calla and its peers beside each other, and writes a table:
+
+  measure.py --calla FORWARD --llama FORWARD [--mlx FORWARD] --threads 2 NAME=CHECKPOINT,GGUF... >table.md
+
+README.md says what is measured and how. Needs nothing but Python; scripts/bench/run makes what the arguments name.
+"""
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+
+PROMPTS = (128, 512, 2048)
+CONTEXT = 128  # tokens evaluated before those whose decoding is measured
+STEPS = 32  # tokens decoded at a time
+CAPACITY = 2560  # tokens that a sequence may have
+START = 128  # prompt tokens of the start to the first token
+
+
+class Engine:
+    """A process that evaluates what it is told to, line by line."""
+
+    def __init__(self, command, model, threads, options=()):
+        if sys.platform == "darwin":
+            command = ["/usr/bin/time", "-l", *command]
+        self.command = [*command, model, str(threads), str(CAPACITY), *options]
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.born = time.perf_counter()
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+            stderr=subprocess.PIPE if sys.platform == "darwin" else None)
+        hello = self.read()
+        self.load, self.system = hello["loaded"], hello["system"]
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"measure.py: {shlex.join(self.command)} ended")
+        return json.loads(line)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+    def prefill(self, n):
+        return self.ask(f"prefill {n}")["seconds"]
+
+    def decode(self, n):
+        return self.ask(f"decode {n}")["seconds"]
+
+    def end(self):
+        """Ends the process and returns the most memory that was resident at once, mapped files included, in bytes."""
+        self.process.stdin.close()
+        notes = self.process.stderr.read() if self.process.stderr else ""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode:
+            raise SystemExit(f"measure.py: {shlex.join(self.command)} ended with {self.process.returncode}")
+        if sys.platform == "darwin":  # what a GPU holds is part of the footprint alone
+            return max(int(line.split()[0]) for line in notes.splitlines()
+                       if "maximum resident set size" in line or "peak memory footprint" in line)
+        return usage.ru_maxrss * 1024
+
+
+class Cell:
+    """What was measured of two engines, taken in turns so that both have the same share of what the machine does
+    besides."""
+
+    def __init__(self, what, unit, work):
+        self.what, self.unit, self.work = what, unit, work
+        self.times = {}
+
+    def add(self, name, seconds):
+        self.times.setdefault(name, []).append(seconds)
+
+    def best(self, name):
+        return min(self.times[name])
+
+    def ratio(self, ours, theirs):
+        """How many times faster ours is: of the best runs, and of each pair of neighbours the median."""
+        pairs = [b / a for a, b in zip(self.times[ours], self.times[theirs])]
+        return self.best(theirs) / self.best(ours), statistics.median(pairs)
+
+
+def turns(engines, rounds, measure):
+    """A-B-B-A, as often as rounds says. An engine's n-th time was taken beside the others' n-th."""
+    for r in range(rounds):
+        for name in engines if r % 2 == 0 else reversed(engines):
+            measure(name)
+
+
+def resident(makers, rounds, prompts, steps):
+    """Speeds of engines that stay loaded, and the most memory each took."""
+    engines = {name: make() for name, make in makers.items()}
+    cells = []
+    for n in prompts:
+        cell = Cell(f"prefill {n}", "tok/s", n)
+        for e in engines.values():
+            e.prefill(min(n, 512))  # pages and caches are warm
+        turns(list(engines), rounds if n < 2048 else max(2, rounds // 2),
+              lambda name: cell.add(name, engines[name].prefill(n)))
+        cells.append(cell)
+    cell = Cell(f"decode at {CONTEXT}", "tok/s", steps)
+    for e in engines.values():
+        e.prefill(CONTEXT)
+        e.decode(8)
+
+    def decode(name):
+        engines[name].prefill(CONTEXT)
+        cell.add(name, engines[name].decode(steps))
+    turns(list(engines), 2 * rounds, decode)
+    cells.append(cell)
+    bandwidth = engines["Calla"].ask("bandwidth 512")["bytes_a_second"]
+    systems = {name: e.system for name, e in engines.items()}
+    return cells, {name: e.end() for name, e in engines.items()}, bandwidth, systems
+
+
+def starts(makers, rounds):
+    """Times of fresh processes: until loaded as the engine tells it, and from the start of the process to the first
+    token after a prompt."""
+    load = Cell("load", "s", None)
+    first = Cell(f"start to first token, prompt of {START}", "s", None)
+
+    def start(name):
+        e = makers[name]()
+        e.prefill(START)
+        first.add(name, time.perf_counter() - e.born)
+        load.add(name, e.load)
+        e.end()
+    turns(list(makers), rounds, start)
+    return [load, first]
+
+
+def rows(cells, peaks, names):
+    """The table's lines."""
+    theirs = names[1]
+    for c in cells:
+        values = [f"{c.work / c.best(n):,.1f} {c.unit}" if c.work else f"{c.best(n):.3f} {c.unit}" for n in names]
+        best, median = c.ratio("Calla", theirs)
+        yield [c.what, *values, f"{best:.2f}", f"{median:.2f}"]
+        if c.what.startswith("prefill"):
+            yield [f"time to first token, {c.what.split()[1]}", *(f"{c.best(n):.3f} s" for n in names), f"{best:.2f}",
+                   f"{median:.2f}"]
+    if peaks:
+        values = [f"{peaks[n] / 1e6:,.0f} MB" for n in names]
+        yield ["peak memory", *values, f"{peaks['Calla'] / peaks[theirs]:.2f} of it", ""]
+
+
+def table(title, names, lines):
+    print(f"\n### {title}\n")
+    print("| what | " + " | ".join(names) + " | ratio of the best | median ratio |")
+    print("| --- " * (len(names) + 3) + "|")
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+    sys.stdout.flush()
+
+
+def compare(title, makers, a):
+    """Measures two engines and prints what came of it."""
+    names = list(makers)
+    cells, peaks, bandwidth, systems = resident(makers, a.rounds, a.prompts, a.steps)
+    if a.starts:
+        cells += starts(makers, a.starts)
+    table(title, names, rows(cells, peaks, names))
+    print(f"\nRead bandwidth {bandwidth / 1e9:.1f} GB/s. " + "; ".join(f"{n}: {s}" for n, s in systems.items()) + ".")
+    return {"title": title, "peak": peaks, "bandwidth": bandwidth, "systems": systems,
+            "cells": [{"what": c.what, "work": c.work, "seconds": c.times} for c in cells]}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--calla", required=True, help="command of our forward pass")
+    p.add_argument("--llama", help="command of llama.cpp's")
+    p.add_argument("--mlx", help="command of mlx-lm's")
+    p.add_argument("--option", action="append", default=[], help="for llama.cpp's forward: ubatch=N, map=0")
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--rounds", type=int, default=4, help="runs of each prefill; decode has twice as many")
+    p.add_argument("--starts", type=int, default=4, help="fresh processes")
+    p.add_argument("--prompts", type=lambda s: [int(n) for n in s.split(",") if n], default=PROMPTS)
+    p.add_argument("--steps", type=int, default=STEPS)
+    p.add_argument("--json", help="file for every single time")
+    p.add_argument("models", nargs="+", metavar="NAME=CHECKPOINT[,GGUF]")
+    a = p.parse_args()
+    raw = []
+    for m in a.models:
+        name, _, paths = m.partition("=")
+        checkpoint, _, gguf = paths.partition(",")
+        ours = {"Calla": lambda: Engine(shlex.split(a.calla), checkpoint, a.threads)}
+        threads = f"{a.threads} thread" + "s" * (a.threads != 1)
+        if a.llama and gguf:
+            theirs = lambda: Engine(shlex.split(a.llama), gguf, a.threads, a.option)  # noqa: E731
+            raw.append(compare(", ".join([name, threads, *a.option]), {**ours, "llama.cpp": theirs}, a))
+        if a.mlx:
+            theirs = lambda: Engine(shlex.split(a.mlx), checkpoint, a.threads)  # noqa: E731
+            raw.append(compare(f"{name}, {threads}", {**ours, "mlx-lm": theirs}, a))
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump(raw, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
