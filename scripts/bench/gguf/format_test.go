@@ -123,7 +123,10 @@ func TestFormats(t *testing.T) {
 				for i := range codes {
 					codes[i] = byte(r.IntN(16))
 				}
-				scale := float32(r.NormFloat64() * 0.01)
+				scale := float32(0.003 + 0.01*r.Float64()) // a normal number in half precision
+				if r.IntN(2) == 0 {
+					scale = -scale
+				}
 				bias := -scale * float32(7.5+r.NormFloat64())
 				got := make([]byte, f.size)
 				f.write(got, codes, scale, bias)
