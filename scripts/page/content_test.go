@@ -252,7 +252,7 @@ func TestFiles(t *testing.T) {
 	if got := b.text(".notice p"); !strings.Contains(got, "picture.png: only files of plain text") {
 		t.Errorf("of the picture the page says %q", got)
 	}
-	js[bool](b, `new Promise((done) => setTimeout(() => done(true), 400))`)
+	b.kept("new", `(draft) => draft.files.length === 1`)
 	b.reload()
 	b.wait(`document.querySelectorAll('#files li').length === 1`)
 	b.asked("What is in it?")

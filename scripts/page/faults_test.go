@@ -133,10 +133,35 @@ func TestEngineKilled(t *testing.T) {
 	}
 }
 
+// TestClosedAtTheEnd closes the page the moment an answer has ended, before it
+// can be on the disk.
+func TestClosedAtTheEnd(t *testing.T) {
+	b := open(t, served.url, "/")
+	js[bool](b, `(() => {
+		const stop = document.querySelector('#stop');
+		window.before = true;
+		let written = false;
+		new MutationObserver(() => {
+			if (stop.hidden && written) location.reload();
+			written ||= !stop.hidden;
+		}).observe(stop, { attributes: true });
+		return true;
+	})()`)
+	b.ask("What is the capital of France?")
+	b.wait(`!window.before && document.querySelector('.assistant')`)
+	b.ready()
+	if got := b.answer(); got != "The capital of France is Paris." || b.text(".problem") != "" {
+		t.Errorf("after a reload the answer is %q; %s", got, b.text(".problem"))
+	}
+	if got := js[string](b, `Object.keys(localStorage).filter((k) => k.startsWith('calla.answer.')).join(' ')`); got != "" {
+		t.Errorf("left in the browser's quick store: %s", got)
+	}
+}
+
 // TestClosedMidway closes the page in the middle of an answer.
 func TestClosedMidway(t *testing.T) {
 	p := newProxy(t, served.url)
-	p.set(func(p *proxy) { p.onBytes = paced })
+	p.holds(t, someOf)
 	b := open(t, p.url, "/")
 	b.expect("ERR_")
 	b.ask("Count from 1 to 100.")
@@ -190,9 +215,10 @@ func TestKey(t *testing.T) {
 		t.Error("after a reload the key is asked for again")
 	}
 
-	// Without the key the page still says what to do, and keeps the message.
-	js[bool](b, `(localStorage.removeItem('calla.key'), true)`)
-	b.ask("And of Italy?")
+	// Without the key the page still says what to do, and keeps the message. The
+	// message goes at once: the page asks for the key as soon as it lacks it.
+	b.typing("And of Italy?")
+	js[bool](b, `(localStorage.removeItem('calla.key'), document.querySelector('#send').click(), true)`)
 	b.wait(`document.querySelector('#key-dialog').open`)
 	b.press("Escape")
 	b.answered()

@@ -259,7 +259,7 @@ func TestScreenReader(t *testing.T) {
 func TestNothingLost(t *testing.T) {
 	b := open(t, served.url, "/")
 	b.typing("a thought of")
-	js[bool](b, `(() => { const box = document.querySelector('#composer-text'); box.value += ' my own'; box.dispatchEvent(new Event('input')); window.before = true; location.reload(); return true; })()`)
+	b.leaving(`(() => { const box = document.querySelector('#composer-text'); box.value += ' my own'; box.dispatchEvent(new Event('input')); window.before = true; location.reload(); return true; })()`)
 	b.wait(`!window.before && document.querySelector('#composer-text')?.value === 'a thought of my own'`)
 	b.ready()
 
@@ -271,8 +271,9 @@ func TestNothingLost(t *testing.T) {
 		const box = document.querySelector('#composer-text');
 		box.value = 'y'.repeat(1000);
 		box.dispatchEvent(new Event('input'));
-		return new Promise((done) => setTimeout(() => done(true), 1000));
+		return true;
 	})()`)
+	b.kept("new", `(draft) => draft.text.length === 1000`)
 	b.reload()
 	b.wait(`document.querySelector('#composer-text').value === 'y'.repeat(1000)`)
 }

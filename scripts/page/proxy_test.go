@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // proxy stands between the page and a calla process. It passes on what it is
@@ -129,8 +128,25 @@ func (b *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// paced lets a completion take a while.
-func paced(int) { time.Sleep(20 * time.Millisecond) }
+// someOf is how many bytes of the stream of "Count from 1 to 100." have more
+// than the first ten numbers in them, and far from all.
+const someOf = 12_000
+
+// holds lets so many bytes of a completion pass, and the others once it is
+// released, by the end of the test at the latest.
+func (p *proxy) holds(t *testing.T, bytes int) (release func()) {
+	released := make(chan struct{})
+	p.set(func(p *proxy) {
+		p.onBytes = func(sent int) {
+			if sent > bytes {
+				<-released
+			}
+		}
+	})
+	release = sync.OnceFunc(func() { close(released) })
+	t.Cleanup(release)
+	return release
+}
 
 // hangUp breaks a connection off, as a server does that is not there.
 func hangUp(w http.ResponseWriter) {

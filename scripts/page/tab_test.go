@@ -209,6 +209,26 @@ func (b *tab) wait(expression string) {
 	b.t.Fatalf("never: %s\nthe page has:\n%s", expression, js[string](b, `document.body.innerText`))
 }
 
+// leaving evaluates an expression by which the page is left, perhaps before it
+// has an answer.
+func (b *tab) leaving(expression string) {
+	b.t.Helper()
+	if _, err := evaluate[bool](b, expression); err != nil && !left(err) {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+// kept waits until the draft of a conversation on the disk is as a function
+// wants it, as it is a moment after it was typed.
+func (b *tab) kept(id, want string) {
+	b.t.Helper()
+	in[bool](b, "store.js", `async ({ draftOf }) => {
+		const draft = async () => await draftOf(`+quote(id)+`);
+		for (let d = await draft(); !d || !(`+want+`)(d); d = await draft()) await new Promise((done) => setTimeout(done, 20));
+		return true;
+	}`)
+}
+
 // text returns the text of the elements that a selector matches, a line each.
 func (b *tab) text(selector string) string {
 	b.t.Helper()

@@ -26,6 +26,7 @@ export class Conversations extends EventTarget {
   model = () => ''; // the name that requests ask for
   opened = false; // whether open has come to an end once
   #running = new Map(); // Generation by conversation id
+  #unkept = new Set(); // answers of which the disk has not all yet
   #turn = 0; // of the newest open
 
   async start() {
@@ -179,17 +180,19 @@ export class Conversations extends EventTarget {
     const message = this.#add('assistant', last, { state: 'writing', text: '', reasoning: '', calls: [] });
     const generation = new Generation(message, (signal) => complete(request, signal));
     this.#running.set(conversation.id, generation);
+    this.#unkept.add(message);
     this.#tell('list');
     this.#tell('open');
     const changed = () => { if (this.current === conversation) this.#tell('message', message); };
     await whileAlive(message, async () => {
       if (await this.#keep([...messages, message], conversation)) kept?.();
       await generation.run({ changed, keep: () => store.putMessages([message]) });
+      this.#running.delete(conversation.id);
+      changed();
+      this.#tell('list');
+      await this.#keep([message], conversation);
     });
-    this.#running.delete(conversation.id);
-    changed();
-    this.#tell('list');
-    await this.#keep([message], conversation);
+    this.#unkept.delete(message);
   }
 
   stop() {
@@ -198,7 +201,7 @@ export class Conversations extends EventTarget {
 
   /** leave keeps what there is of every answer, as the page is about to close: too late for the store. */
   leave() {
-    for (const { message } of this.#running.values()) {
+    for (const message of this.#unkept) {
       try {
         localStorage.setItem(lockOf(message), JSON.stringify(message));
       } catch { /* no room; what was kept last has to do */ }
@@ -242,14 +245,16 @@ const lockOf = (message) => `calla.answer.${message.id}`;
 
 const whileAlive = (message, work) => (navigator.locks ? navigator.locks.request(lockOf(message), work) : work());
 
-// endInterrupted marks answers that nobody writes any more.
+// endInterrupted takes over what leave kept, and marks answers that nobody
+// writes any more.
 async function endInterrupted(messages) {
-  const writing = messages.filter((m) => m.state === 'writing');
-  if (writing.length === 0) return;
+  const left = messages.filter((m) => m.state === 'writing' || localStorage.getItem(lockOf(m)));
+  if (left.length === 0) return;
   const held = new Set((await navigator.locks?.query())?.held.map((lock) => lock.name));
-  for (const m of writing) {
+  for (const m of left) {
     if (held.has(lockOf(m))) continue;
-    Object.assign(m, JSON.parse(localStorage.getItem(lockOf(m))), { state: 'failed', fault: { code: 'closed', message: '' } });
+    Object.assign(m, JSON.parse(localStorage.getItem(lockOf(m))));
+    if (m.state === 'writing') Object.assign(m, { state: 'failed', fault: { code: 'closed', message: '' } });
     if (await store.putMessages([m])) localStorage.removeItem(lockOf(m));
   }
 }
