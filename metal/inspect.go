@@ -2,7 +2,6 @@ package metal
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"calla/core/tensor"
 )
@@ -14,7 +13,7 @@ func (s *State) Recurrent(layer int) []float32 {
 	s.weights.ring.drain()
 	size := s.weights.shapes.recurrentBytes()
 	at := s.weights.layers[layer].index * size
-	return slices.Clone(floats(s.recurrent.Bytes[at : at+size]))
+	return floats(s.fetch(s.recurrent.at(int64(at)), size))
 }
 
 // Conv returns a delta-net layer's conv state, [taps-1, channels], the oldest
@@ -22,7 +21,16 @@ func (s *State) Recurrent(layer int) []float32 {
 func (s *State) Conv(layer int) []float32 {
 	s.weights.ring.drain()
 	size := s.weights.shapes.convBytes()
-	return widen(s.conv.Bytes[s.weights.layers[layer].index*size:][:size])
+	return widen(s.fetch(s.conv.at(int64(s.weights.layers[layer].index*size)), size))
+}
+
+// fetch copies what the driver has; a driver that cannot ends the comparison.
+func (s *State) fetch(from Binding, bytes int) []byte {
+	b, err := fetch(s.weights.device.driver, from, int64(bytes))
+	if err != nil {
+		panic(err)
+	}
+	return b
 }
 
 // Keys returns a full-attention layer's keys, [KV heads, tokens, head dim].
@@ -38,7 +46,7 @@ func (s *State) cached(layer, half int) []float32 {
 	if s.length == 0 {
 		return out
 	}
-	cache := s.kv[s.weights.layers[layer].index].Bytes
+	cache := s.fetch(s.kv[s.weights.layers[layer].index].at(0), s.length*a.tokenBytes())
 	for h := range a.KVHeads {
 		for t := range s.length {
 			at := t*a.tokenBytes() + (half*a.KVHeads+h)*a.Dim*2

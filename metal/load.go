@@ -81,7 +81,7 @@ func (s source) pack(dst []byte, st *staging, first, rows int) error {
 }
 
 // staging is the memory that one reader reads into.
-type staging struct{ pieces [6][]byte }
+type staging struct{ pieces [7][]byte }
 
 // bytes returns piece i, n long.
 func (s *staging) bytes(i, n int) []byte {
@@ -119,12 +119,12 @@ func (p *plan) load(ctx context.Context, progress func(done, total int64)) error
 		defer close(finished)
 		defer workers.Wait()
 		defer close(work)
-		p.each(func(dst []byte, j job) bool {
+		p.each(func(to Binding, j job) bool {
 			if ctx.Err() != nil || failed.Load() {
 				return false
 			}
 			work <- func(st *staging) {
-				if err := j.run(dst, st); err != nil {
+				if err := p.fill(to, j, st); err != nil {
 					failed.Store(true)
 					cancel(err)
 					return
@@ -144,12 +144,25 @@ func (p *plan) load(ctx context.Context, progress func(done, total int64)) error
 	return context.Cause(ctx)
 }
 
+// fill runs a job, in the buffer itself where the processor sees it.
+func (p *plan) fill(to Binding, j job, st *staging) error {
+	n := j.to - j.from
+	if to.Buffer.Bytes != nil {
+		return j.run(to.Buffer.Bytes[to.Offset:][:n], st)
+	}
+	made := st.bytes(len(st.pieces)-1, int(n))
+	if err := j.run(made, st); err != nil {
+		return err
+	}
+	return send(p.w.device.driver, to, made)
+}
+
 // each calls f for every job until it says false.
-func (p *plan) each(f func(dst []byte, j job) bool) {
+func (p *plan) each(f func(to Binding, j job) bool) {
 	for i, s := range p.sections {
 		for _, x := range s.parts {
 			for _, j := range x.jobs {
-				if !f(p.w.buffers[i].Bytes[x.offset+j.from:x.offset+j.to], j) {
+				if !f(p.w.buffers[i].at(x.offset+j.from), j) {
 					return
 				}
 			}

@@ -15,6 +15,14 @@ const (
 	i32
 )
 
+// size returns the bytes of a value.
+func (k kind) size() int {
+	if k == bf16 {
+		return 2
+	}
+	return 4
+}
+
 // view is values of a call's rows in a buffer, under a name.
 type view struct {
 	name  string
@@ -39,14 +47,18 @@ func (p *pass) observe(layer int, views ...view) {
 		return
 	}
 	for _, v := range views {
-		show(layer, v.name, v.width, v.read(p.rows))
+		bytes, err := fetch(p.device.driver, v.at, int64(p.rows*v.width*v.kind.size()))
+		if err != nil {
+			p.err = err
+			return
+		}
+		show(layer, v.name, v.width, v.values(bytes))
 	}
 }
 
-// read copies rows of values.
-func (v view) read(rows int) []float32 {
-	bytes := v.at.Buffer.Bytes[v.at.Offset:]
-	out := make([]float32, rows*v.width)
+// values are a view's bytes as numbers.
+func (v view) values(bytes []byte) []float32 {
+	out := make([]float32, len(bytes)/v.kind.size())
 	for i := range out {
 		switch v.kind {
 		case bf16:

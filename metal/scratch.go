@@ -76,7 +76,11 @@ func (s *scratch) ensure(d Driver, sh shapes, rows int) error {
 	}
 	s.free(d)
 	for _, n := range s.needs(sh, rows) {
-		b, err := d.NewBuffer(n.name, int64(n.bytes))
+		make := newPrivate
+		if n.at == &s.logits { // which the processor reads
+			make = Driver.NewBuffer
+		}
+		b, err := make(d, n.name, int64(n.bytes))
 		if err != nil {
 			s.free(d)
 			return err
@@ -85,7 +89,7 @@ func (s *scratch) ensure(d Driver, sh shapes, rows int) error {
 		*n.at = b.at(0)
 	}
 	var err error
-	if s.conv, err = d.NewBuffer("spare conv", int64(max(1, sh.deltaLayers)*sh.convBytes())); err != nil {
+	if s.conv, err = newPrivate(d, "spare conv", int64(max(1, sh.deltaLayers)*sh.convBytes())); err != nil {
 		s.free(d)
 		return err
 	}

@@ -24,10 +24,16 @@ func (s *State) Save() (backend.Snapshot, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	return &snapshot{
-		s.weights, s.length,
-		append([]byte(nil), s.recurrent.Bytes...), append([]byte(nil), s.conv.Bytes...),
-	}, nil
+	snap := &snapshot{weights: s.weights, length: s.length}
+	var err error
+	d := s.weights.device.driver
+	if snap.recurrent, err = fetch(d, s.recurrent.at(0), s.recurrent.Size); err != nil {
+		return nil, err
+	}
+	if snap.conv, err = fetch(d, s.conv.at(0), s.conv.Size); err != nil {
+		return nil, err
+	}
+	return snap, nil
 }
 
 // Restore implements backend.State.
@@ -46,10 +52,12 @@ func (s *State) Restore(from backend.Snapshot) error {
 		return fmt.Errorf("metal: restore to %d tokens, but the KV cache holds %d", f.length, s.length)
 	}
 	s.settle()
-	copy(s.recurrent.Bytes, f.recurrent)
-	copy(s.conv.Bytes, f.conv)
 	s.length, s.torn = f.length, false
-	return nil
+	d := s.weights.device.driver
+	if s.broken = send(d, s.recurrent.at(0), f.recurrent); s.broken == nil {
+		s.broken = send(d, s.conv.at(0), f.conv)
+	}
+	return s.broken
 }
 
 // Len implements backend.Snapshot.

@@ -40,15 +40,17 @@ func (w *weights) NewState(maxTokens int) (backend.State, error) {
 	s := &State{weights: w, capacity: maxTokens}
 	d, layers := w.device.driver, max(1, w.shapes.deltaLayers)
 	var err error
-	if s.recurrent, err = d.NewBuffer("recurrent", int64(layers*w.shapes.recurrentBytes())); err != nil {
+	if s.recurrent, err = newPrivate(d, "recurrent", int64(layers*w.shapes.recurrentBytes())); err != nil {
 		return nil, err
 	}
-	if s.conv, err = d.NewBuffer("conv", int64(layers*w.shapes.convBytes())); err != nil {
+	if s.conv, err = newPrivate(d, "conv", int64(layers*w.shapes.convBytes())); err != nil {
 		d.Free(s.recurrent)
 		return nil, err
 	}
-	clear(s.recurrent.Bytes)
-	clear(s.conv.Bytes)
+	if err := s.forget(); err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -60,16 +62,24 @@ func (s *State) Cap() int { return s.capacity }
 
 // Bytes implements backend.State.
 func (s *State) Bytes() int64 {
-	return int64(len(s.recurrent.Bytes) + len(s.conv.Bytes) + len(s.kv)*s.room*s.weights.shapes.attention.tokenBytes())
+	return s.recurrent.Size + s.conv.Size + int64(len(s.kv)*s.room*s.weights.shapes.attention.tokenBytes())
 }
 
 // Reset implements backend.State.
 func (s *State) Reset() {
 	s.settle()
-	clear(s.recurrent.Bytes)
-	clear(s.conv.Bytes)
-	s.length, s.torn, s.broken = 0, false, nil
+	s.length, s.torn = 0, false
+	s.broken = s.forget()
 	s.dropKV()
+}
+
+// forget brings the recurrent and the conv state to the start of a sequence.
+func (s *State) forget() error {
+	d := s.weights.device.driver
+	if err := zero(d, s.recurrent); err != nil {
+		return err
+	}
+	return zero(d, s.conv)
 }
 
 // CopyKV implements backend.State.
@@ -91,8 +101,11 @@ func (s *State) CopyKV(from backend.State, n int) error {
 			return err
 		}
 		for i, b := range s.kv {
-			bytes := n * s.weights.shapes.attention.tokenBytes()
-			copy(b.Bytes[:bytes], f.kv[i].Bytes[:bytes])
+			bytes := int64(n * s.weights.shapes.attention.tokenBytes())
+			if err := copyBytes(s.weights.device.driver, b.at(0), f.kv[i].at(0), bytes); err != nil {
+				s.broken = err
+				return err
+			}
 		}
 	}
 	s.length, s.torn = n, true
@@ -119,20 +132,32 @@ func (s *State) grow(tokens int) error {
 		s.kv = make([]*Buffer, w.shapes.fullLayers)
 	}
 	for i, old := range s.kv {
-		b, err := w.device.driver.NewBuffer(fmt.Sprintf("kv%d", i), int64(room*w.shapes.attention.tokenBytes()))
+		b, err := s.moved(old, fmt.Sprintf("kv%d", i), int64(room*w.shapes.attention.tokenBytes()))
 		if err != nil {
 			s.dropKV()
 			s.broken = err
 			return err
 		}
-		if old != nil {
-			copy(b.Bytes, old.Bytes[:s.length*w.shapes.attention.tokenBytes()])
-			w.device.driver.Free(old)
-		}
 		s.kv[i] = b
 	}
 	s.room = room
 	return nil
+}
+
+// moved returns a larger buffer with what there is of the KV cache in old, which
+// it frees where there is one.
+func (s *State) moved(old *Buffer, name string, bytes int64) (*Buffer, error) {
+	d := s.weights.device.driver
+	b, err := newPrivate(d, name, bytes)
+	if err != nil || old == nil {
+		return b, err
+	}
+	if err := copyBytes(d, b.at(0), old.at(0), int64(s.length*s.weights.shapes.attention.tokenBytes())); err != nil {
+		d.Free(b)
+		return nil, err
+	}
+	d.Free(old)
+	return b, nil
 }
 
 func (s *State) dropKV() {
