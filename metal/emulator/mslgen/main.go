@@ -1,5 +1,6 @@
 // Command mslgen turns a .metal file into C++ that clang compiles: for the
-// fibre runtime (-mode host) or for the strict type pass (-mode check).
+// fibre runtime (-mode host), for PTX (-mode ptx) or for the strict type pass
+// (-mode check).
 //
 // The source stays as it is, line for line, but for what clang has no words for:
 // [[attributes]] become spaces, `threadgroup T x[N];` in a kernel becomes a macro,
@@ -14,16 +15,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"calla/shaders"
 )
 
 func main() {
-	mode := flag.String("mode", "host", "host or check")
+	mode := flag.String("mode", "host", "host, ptx or check")
 	out := flag.String("o", "", "output file")
 	flag.Parse()
-	if flag.NArg() != 1 || *out == "" || *mode != "host" && *mode != "check" {
+	if flag.NArg() != 1 || *out == "" || !slices.Contains([]string{"host", "ptx", "check"}, *mode) {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -51,8 +53,14 @@ func translate(mode, source, out string) error {
 		return errors.New(strings.Join(faults, "\n"))
 	}
 	text = fmt.Sprintf("#line 1 %q\n%s\n", name, u.rewritten(mode))
-	if mode == "host" {
+	switch mode {
+	case "host":
 		text += u.glue()
+	case "ptx":
+		text += u.ptxGlue()
+	}
+	if len(u.faults) > 0 {
+		return errors.New(strings.Join(u.faults, "\n"))
 	}
 	return os.WriteFile(out, []byte(text), 0o644)
 }

@@ -1,7 +1,8 @@
 // Metal Shading Language on clang: types, vectors, math.
 //
-// One shim, two back ends, chosen by a macro:
+// One shim, three back ends, chosen by a macro:
 //   MSL_CHECK  C++ for OpenCL front end, types only: address spaces are enforced.
+//   MSL_PTX    CUDA front end without a CUDA toolkit: PTX for an NVIDIA driver.
 //   otherwise  host C++ that runs on the fibres of runtime/.
 //
 // The shim is deliberately narrower than Metal. What it lacks fails to compile
@@ -15,7 +16,12 @@
 #define threadgroup __local
 #define thread __private
 #else
+#if defined(MSL_PTX)
+// All that follows is device code, to the end of the source.
+#pragma clang force_cuda_host_device begin
+#else
 #define MSL_HOST
+#endif
 // Inlined into its one entry point, which knows more about the arguments.
 #define kernel static inline __attribute__((always_inline))
 #define device
@@ -143,6 +149,8 @@ METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_
 
 #if defined(MSL_CHECK)
 #include "check.h"
+#elif defined(MSL_PTX)
+#include "ptx.h"
 #else
 #include "host.h"
 #endif
