@@ -111,7 +111,9 @@ func (b *benchFlags) check() error {
 	return b.peer.check()
 }
 
-func pictureFormat(name string) string { return strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".") }
+func pictureFormat(name string) string {
+	return strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")
+}
 
 // measure runs the engine in this process.
 func (b *benchFlags) measure(ctx context.Context, progress io.Writer) (*bench.Report, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"time"
@@ -82,7 +83,7 @@ func (b *benchFlags) compare(ctx context.Context, out, progress io.Writer) error
 	}
 	d := bench.Duel{
 		Ours: own.Server, Theirs: theirs,
-		OurWatch: b.watch(own.threads, c.MaxWait), TheirWatch: b.watch(0, c.MaxWait),
+		OurWatch: b.watch(own.threads, c.MaxWait), TheirWatch: b.watch(0, c.MaxWait), Seed: rand.Uint64(),
 		Tell: func(line string) { fmt.Fprintln(progress, line) },
 	}
 	if c.Pairs, err = d.Run(ctx, plan); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -78,7 +79,7 @@ func (c *Comparison) Print(w io.Writer) error {
 
 func printSide(w io.Writer, tokens int, name string, s Side) {
 	for _, j := range s.Rejected {
-		fmt.Fprintf(w, "not counted: %d tokens: %d runs of %s: %s\n", tokens, j.Runs, name, j.Reason)
+		fmt.Fprintf(w, "not counted: %d tokens: %s of %s: %s\n", tokens, runs(j.Runs), name, j.Reason)
 	}
 }
 
@@ -101,31 +102,28 @@ func (c *Comparison) table(w io.Writer) {
 	t.Flush()
 }
 
-// WriteCSV writes a row for each side of each length, and one of the ratios.
+// WriteCSV writes a row for each length. What has no number is empty.
 func (c *Comparison) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{
-		"calla", "revision", "system", "side", "url", "model", "tokens", "counted",
-		"first_token", "first_token_least", "first_token_most", "prefill", "prefill_least", "prefill_most",
-		"decode", "decode_least", "decode_most", "rounds", "rounds_wanted", "refused",
-	})
-	for _, x := range c.Pairs {
-		for _, s := range []struct {
-			name                        string
-			server                      Named
-			counted                     int
-			firstToken, prefill, decode *Summary
-		}{
-			{"ours, s and tokens/s", c.Ours, x.Ours.Counted, x.Ours.FirstToken, x.Ours.Prefill, x.Ours.Decode},
-			{"theirs, s and tokens/s", c.Theirs, x.Theirs.Counted, x.Theirs.FirstToken, x.Theirs.Prefill, x.Theirs.Decode},
-			{"ratio", Named{}, 0, x.FirstToken, x.Prefill, x.Decode},
-		} {
-			row := []string{c.Calla, c.Revision, c.System, s.name, s.server.URL, s.server.Model, strconv.Itoa(x.Tokens), cell(float64(s.counted))}
-			for _, n := range []*Summary{s.firstToken, s.prefill, s.decode} {
-				row = append(row, cells(n)...)
-			}
-			out.Write(append(row, strconv.Itoa(len(x.Ours.Runs)), strconv.Itoa(x.Wanted), x.Refused))
+	header := []string{"calla", "revision", "system", "api", "ours", "theirs", "tokens", "ours_counted", "theirs_counted"}
+	for _, side := range []string{"ours", "theirs"} {
+		for _, what := range []string{"first_token_s", "prefill_tokens_per_s", "decode_tokens_per_s"} {
+			header = append(header, side+"_"+what, side+"_"+what+"_least", side+"_"+what+"_most")
 		}
+	}
+	for _, what := range []string{"first_token", "prefill", "decode"} {
+		header = append(header, what+"_ratio", what+"_ratio_least", what+"_ratio_most")
+	}
+	out := csv.NewWriter(w)
+	out.Write(append(header, "rounds", "rounds_wanted", "note", "refused"))
+	for _, x := range c.Pairs {
+		row := []string{
+			c.Calla, c.Revision, c.System, c.API, c.Ours.Model, c.Theirs.Model,
+			strconv.Itoa(x.Tokens), whole(int64(x.Ours.Counted)), whole(int64(x.Theirs.Counted)),
+		}
+		for _, n := range []Numbers{x.Ours.Numbers, x.Theirs.Numbers, {x.FirstToken, x.Prefill, x.Decode}} {
+			row = slices.Concat(row, cells(n.FirstToken), cells(n.Prefill), cells(n.Decode))
+		}
+		out.Write(append(row, strconv.Itoa(len(x.Ours.Runs)), strconv.Itoa(x.Wanted), x.Note, x.Refused))
 	}
 	out.Flush()
 	return out.Error() // of any write

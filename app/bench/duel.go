@@ -37,7 +37,9 @@ type Duel struct {
 	// OurWatch is of the threads of this process, where our server runs in it,
 	// TheirWatch of the machine alone.
 	OurWatch, TheirWatch *Watch
-	Tell                 func(line string)
+	// Seed makes the texts' first lines; take another each time.
+	Seed uint64
+	Tell func(line string) // as Runner.Tell
 
 	size  sizing
 	texts int
@@ -52,7 +54,7 @@ type Asked interface {
 // returns what it has.
 func (d *Duel) Run(ctx context.Context, p Plan) ([]Pair, error) {
 	var err error
-	if d.size, err = sizingOf(ctx, d.Ours); err != nil {
+	if d.size, err = sizingOf(ctx, d.Ours, d.Seed); err != nil {
 		return nil, err
 	}
 	var pairs []Pair
@@ -135,7 +137,7 @@ func (x *Pair) side(who int) *Side {
 // next returns a text of so many tokens that was not sent before.
 func (d *Duel) next(tokens int) string {
 	d.texts++
-	return text(d.texts, d.size.words(tokens))
+	return text(d.Seed, d.texts, d.size.words(tokens))
 }
 
 // turn asks one of the servers and says why that does not count.
@@ -165,6 +167,7 @@ func (x *Pair) summarise(prompt, context bool) {
 	x.Theirs.summarise(prompt, context)
 	x.Note, x.Refused = sameWork(x.Tokens, x.Ours.Counted, x.Theirs.Counted)
 	if x.Refused != "" {
+		x.Ours.Numbers, x.Theirs.Numbers = Numbers{}, Numbers{}
 		return
 	}
 	if prompt {

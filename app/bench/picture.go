@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -126,8 +127,22 @@ func (c chart) plot() (*plot.Plot, error) {
 	}
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, lengthTicks(at)
 	p.X.Min, p.X.Max = slices.Min(at)/1.15, slices.Max(at)*1.15
-	p.Y.Min = 0
+	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1.1*p.Y.Max, rateTicks{}
 	return p, nil
+}
+
+// rateTicks are the usual ones with numbers as short as the report's.
+type rateTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (rateTicks) Ticks(least, most float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(least, most)
+	for i := range ticks {
+		if !ticks[i].IsMinor() {
+			ticks[i].Label = digits(ticks[i].Value)
+		}
+	}
+	return ticks
 }
 
 // draw adds the medians with their spread, and the curve through them or lines
@@ -176,8 +191,8 @@ func lengthTicks(at []float64) plot.ConstantTicks {
 	var ticks plot.ConstantTicks
 	for _, x := range at {
 		label := fmt.Sprintf("%.0f", x)
-		if x >= 1024 {
-			label = fmt.Sprintf("%sK", digits(x/1024))
+		if k := x / 1024; k == math.Trunc(k) {
+			label = fmt.Sprintf("%.0fK", k)
 		}
 		ticks = append(ticks, plot.Tick{Value: x, Label: label})
 	}

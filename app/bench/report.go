@@ -38,25 +38,28 @@ type Report struct {
 	Missing    []string `json:"missing,omitempty"`
 }
 
-// Conclude works out what follows from the points.
+// Conclude works out what follows from the points. Only points with all their
+// runs are fitted.
 func (r *Report) Conclude() {
 	var lengths, prompts, contexts, steps []float64
 	for i := range r.Points {
 		x := &r.Points[i]
-		if x.Prefill != nil {
+		whole := len(x.Runs) == x.Wanted
+		if x.Prefill != nil && whole {
 			lengths = append(lengths, float64(x.Tokens))
 			prompts = append(prompts, over(x.Runs, func(s Sample) float64 { return s.Prefill.Seconds() }).Median)
 		}
 		if x.Decode != nil {
-			middle := x.Tokens + r.Tokens/2
-			step := over(x.Runs, Sample.step).Median
-			contexts, steps = append(contexts, float64(middle)), append(steps, step)
+			middle, step := x.Tokens+r.Tokens/2, over(x.Runs, Sample.step).Median
 			x.Bytes = r.Traffic.at(middle)
 			if r.Bandwidth > 0 {
 				x.Share = float64(x.Bytes) / step / r.Bandwidth
 			}
+			if whole {
+				contexts, steps = append(contexts, float64(middle)), append(steps, step)
+			}
 		}
-		if !x.complete() {
+		if x.Refused == "" && !whole {
 			r.Missing = append(r.Missing, fmt.Sprintf("%d tokens: %d of %d runs, it was stopped", x.Tokens, len(x.Runs), x.Wanted))
 		}
 	}
@@ -142,12 +145,19 @@ func (f *Fit) within() string {
 func printLeftOut(w io.Writer, points []Point) {
 	for _, x := range points {
 		for _, j := range x.Rejected {
-			fmt.Fprintf(w, "not counted: %d tokens: %d runs: %s\n", x.Tokens, j.Runs, j.Reason)
+			fmt.Fprintf(w, "not counted: %d tokens: %s: %s\n", x.Tokens, runs(j.Runs), j.Reason)
 		}
 		if x.Refused != "" {
 			fmt.Fprintf(w, "refused: %d tokens: %s\n", x.Tokens, x.Refused)
 		}
 	}
+}
+
+func runs(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
 }
 
 // spread writes a summary in a unit, or a dash.

@@ -120,6 +120,3 @@ func (x *Point) summarise() {
 		x.Numbers = numbersOf(x.Runs, x.Prompt, x.Context)
 	}
 }
-
-// complete says whether the point has all its runs, or an answer why not.
-func (x *Point) complete() bool { return x.Refused != "" || len(x.Runs) == x.Wanted }

@@ -94,6 +94,9 @@ func (c *chunk) text() string {
 	return all
 }
 
+// maxStream bounds what is read of an answer, in bytes.
+const maxStream = 64 << 20
+
 // Ask has a text continued, or answered, and measures that. The prefill is the
 // time to the first token: HTTP tells no more.
 func (s *Server) Ask(ctx context.Context, text string, tokens int) (Sample, error) {
@@ -133,7 +136,7 @@ func (s *Server) read(stream io.Reader, start time.Time) (Sample, error) {
 		first, last time.Time
 		counted     *usage
 	)
-	lines := bufio.NewReader(stream)
+	lines := bufio.NewReader(io.LimitReader(stream, maxStream))
 	for done := false; !done; {
 		line, err := lines.ReadBytes('\n')
 		now := time.Now()
@@ -165,7 +168,7 @@ func (s *Server) read(stream io.Reader, start time.Time) (Sample, error) {
 			last = now
 		}
 	}
-	if counted == nil || counted.Prompt == 0 {
+	if counted == nil || counted.Prompt <= 0 {
 		return sample, s.fault("the stream has no usage at its end, so that tokens can't be counted: take a version that honours stream_options.include_usage, or the other API with or without --chat")
 	}
 	if first.IsZero() {

@@ -27,7 +27,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		for _, s := range []*Summary{x.FirstToken, x.Prefill, x.Decode} {
 			row = append(row, cells(s)...)
 		}
-		row = append(row, cell(float64(x.Bytes)), cell(x.Share), cell(r.Bandwidth), cell(float64(r.Peak)),
+		row = append(row, whole(x.Bytes), cell(x.Share), cell(r.Bandwidth), whole(r.Peak),
 			strconv.Itoa(len(x.Runs)), strconv.Itoa(x.Wanted), x.Refused)
 		if err := c.Write(row); err != nil {
 			return err
@@ -44,10 +44,20 @@ func cells(s *Summary) []string {
 	return []string{cell(s.Median), cell(s.Least), cell(s.Most)}
 }
 
-// cell writes a number that is never 0 where it is known.
+// cell writes a number that is never 0 where it is known, with six digits that
+// count.
 func cell(x float64) string {
 	if x == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64) // of what was just written
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+// whole writes a count that is never 0 where it is known.
+func whole(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }

@@ -13,12 +13,13 @@ var words = strings.Fields(`the of and to in is you that it he was for on are wi
 	how their if will up other about out many then them these so some her would make like him into time has
 	look two more write go see number no way could people my than first water been call who oil its now find`)
 
-// text returns so many words. The first line differs from run to run, so that no
-// cache has the prompt's beginning; the last asks for an answer that goes on.
-func text(run, count int) string {
-	r := rand.New(rand.NewPCG(uint64(run), uint64(count)))
+// text returns so many words, the same for a run in every process but for the
+// first line, which seed makes another each time: no cache has the prompt's
+// beginning. The last line asks for an answer that goes on.
+func text(seed uint64, run, count int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%08x is the number of this text.\n", r.Uint32())
+	fmt.Fprintf(&b, "%016x is the number of this text.\n", rand.New(rand.NewPCG(seed, uint64(run))).Uint64())
+	r := rand.New(rand.NewPCG(uint64(run), uint64(count)))
 	for i := range count {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -42,12 +43,12 @@ const (
 )
 
 // sizingOf asks a server how many tokens two texts are.
-func sizingOf(ctx context.Context, s Asked) (sizing, error) {
-	few, err := s.Ask(ctx, text(-1, fewWords), 1)
+func sizingOf(ctx context.Context, s Asked, seed uint64) (sizing, error) {
+	few, err := s.Ask(ctx, text(seed, -1, fewWords), 1)
 	if err != nil {
 		return sizing{}, err
 	}
-	many, err := s.Ask(ctx, text(-2, manyWords), 1)
+	many, err := s.Ask(ctx, text(seed, -2, manyWords), 1)
 	if err != nil {
 		return sizing{}, err
 	}
