@@ -212,14 +212,21 @@ func (a *audit) prefill(s backend.State, to, chunk int) (step backend.Step, err 
 
 // compare reports whether a trace is the first one's, to the bit.
 func (a *audit) compare(way string, got trace) {
-	f := Finding{Way: way, Equal: true}
 	for i := range a.want {
-		for j, x := range a.want[i] {
-			if math.Float32bits(x) != math.Float32bits(got[i][j]) {
-				a.report(Finding{Way: way, Step: i, Logit: j})
-				return
-			}
+		if j := firstDifference(a.want[i], got[i]); j >= 0 {
+			a.report(Finding{Way: way, Step: i, Logit: j})
+			return
 		}
 	}
-	a.report(f)
+	a.report(Finding{Way: way, Equal: true})
+}
+
+// firstDifference returns where two rows of logits first differ in a bit, or -1.
+func firstDifference(a, b []float32) int {
+	for i, x := range a {
+		if math.Float32bits(x) != math.Float32bits(b[i]) {
+			return i
+		}
+	}
+	return -1
 }

@@ -89,6 +89,7 @@ type Engine struct {
 	meter    meter
 	watch    *time.Timer // calls giveUp
 	pressure pressure
+	sleep    sleep
 }
 
 // New starts an engine. The worker loads the model at once; requests may be

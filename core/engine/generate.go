@@ -89,8 +89,14 @@ func (w *worker) decode(g *Generation, s *session, step backend.Step, r *Result)
 			r.Reason = FinishLength
 			return nil
 		}
+		if next.ahead == nil {
+			if err := s.rest(t.Token); err != nil {
+				return err
+			}
+		}
 		// The token after the next is wanted if there may be one.
-		if step, err = next.after(t.Token, c.blind() && r.CompletionTokens+1 < limit); err != nil {
+		blind := c.blind() && r.CompletionTokens+1 < limit && !w.sleep.wanted()
+		if step, err = next.after(t.Token, blind); err != nil {
 			return err
 		}
 	}

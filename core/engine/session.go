@@ -59,6 +59,9 @@ func (s *session) prefill(alive func() error, keep []int, progress func(done int
 		if err := alive(); err != nil {
 			return nil, s.interrupted(err, keep)
 		}
+		if err := s.rest(s.prompt[from]); err != nil {
+			return nil, err
+		}
 		var err error
 		start := time.Now()
 		step, err = s.w.call(end-from, func() (backend.Step, error) {

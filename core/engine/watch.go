@@ -34,8 +34,10 @@ func (w *worker) expect(rows int) {
 	}
 }
 
-// call runs one call to its end. Its error, if any, is a *DeviceError.
+// call runs one call to its end, with none other on the device. Its error, if
+// any, is a *DeviceError.
 func (w *worker) call(rows int, begin func() (backend.Step, error)) (backend.Step, error) {
+	w.pause()
 	step, err := w.begin(rows, begin)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ type worker struct {
 	unload func() error
 	cache  *prefixCache
 	pace   pace
+	doubt  bool // of the device's memory
 }
 
 func newWorker(e *Engine) *worker { return &worker{Engine: e} }
@@ -31,6 +32,7 @@ func (w *worker) loop() {
 		}
 		if j := w.pop(); j != nil {
 			w.do(j)
+			w.reconsider()
 		}
 	}
 	w.free(Stopped)
@@ -50,6 +52,9 @@ func (w *worker) await() bool {
 			w.endAll(ErrStopped)
 		}
 		w.relieve()
+		if w.sleep.wanted() && w.ctx.Err() == nil {
+			w.doze()
+		}
 		w.mu.Lock()
 		work, closing := len(w.queue) > 0, w.closing
 		w.mu.Unlock()
