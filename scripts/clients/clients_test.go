@@ -116,7 +116,7 @@ var samples = []string{"capital-france", "sys-pirate", "followup", "emoji", "chi
 func TestClients(t *testing.T) {
 	for _, p := range published {
 		t.Run(p.name, func(t *testing.T) {
-			c := p.open(t, served.url+"/v1")
+			c := p.open(t, served.URL+"/v1")
 			ids, err := c.models(limited(t))
 			if err != nil {
 				t.Fatalf("list models: %v", err)

@@ -3,6 +3,7 @@ module calla/scripts/clients
 go 1.26.0
 
 require (
+	calla/scripts/process v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/openai/openai-go/v3 v3.99.0
 )
@@ -14,3 +15,5 @@ require (
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
 )
+
+replace calla/scripts/process => ../process

@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"calla/scripts/process"
 )
 
 // root is the repository's, seen from this package.
 const root = "../.."
 
 // served is the process that all tests of the package talk to.
-var served *server
+var served *process.Server
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -32,7 +32,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	bin, err := binary(dir)
+	bin, err := process.Binary(root, dir)
 	if err != nil {
 		return 0, err
 	}
@@ -42,25 +42,9 @@ func run(m *testing.M) (code int, err error) {
 			os.Stderr.Write(log.Bytes())
 		}
 	}()
-	if served, err = serve(&log, bin, "serve", "--model", "demo", "--port", "0"); err != nil {
+	if served, err = process.Start(&log, bin, "serve", "--model", "demo", "--port", "0"); err != nil {
 		return 0, err
 	}
 	code = m.Run()
-	return code, served.interrupt()
-}
-
-// binary returns the calla to test: the one that CALLA_BINARY names, or one
-// built into dir.
-func binary(dir string) (string, error) {
-	if bin := os.Getenv("CALLA_BINARY"); bin != "" {
-		return filepath.Abs(bin)
-	}
-	bin := filepath.Join(dir, "calla")
-	build := exec.Command("go", "build", "-o", bin, "./app")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build calla: %w\n%s", err, out)
-	}
-	return bin, nil
+	return code, served.Interrupt()
 }

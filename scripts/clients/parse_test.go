@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 		{"openai-node with Zod", node("openai_parse.mjs")},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			script := p.open(t, served.url+"/v1").(*scripted)
+			script := p.open(t, served.URL+"/v1").(*scripted)
 			ids, err := script.models(limited(t))
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("README.md has no curl command with an answer, want a match of %s", example)
 	}
 	path, header, value, body, want := m[1], m[2], m[3], m[4], m[5]
-	req, err := http.NewRequestWithContext(limited(t), http.MethodPost, served.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(limited(t), http.MethodPost, served.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

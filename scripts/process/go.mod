@@ -1,0 +1,3 @@
+module calla/scripts/process
+
+go 1.26.0
