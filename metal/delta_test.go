@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"calla/core/cpu"
-	"calla/metal/emulator"
 )
 
 // deltaCase is a delta net between its projections.
@@ -159,7 +158,7 @@ func TestDeltaStep(t *testing.T) {
 				if c.valueHeads > 4 {
 					steps = 4
 				}
-				if _, ok := r.driver.machine.(*emulator.Runner); ok {
+				if r.sanitised() {
 					steps = 3
 				}
 				s, d := c.shape(), newDeltaTwin(c.shape(), r.source)

@@ -60,7 +60,9 @@ func greedy(t *testing.T, m *model.Model, prompt []int32, n int, follow bool) (t
 
 // TestDemo compares greedy replies of the demo model with mlx-lm's, and their
 // logits with the CPU backend's.
-func TestDemo(t *testing.T) {
+func TestDemo(t *testing.T) { testDemo(t, emulated(t, inOrder, metal.Options{})) }
+
+func testDemo(t *testing.T, dev backend.Device) {
 	b, err := os.ReadFile("../core/conform/testdata/demo/expected.json")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,7 @@ func TestDemo(t *testing.T) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		t.Fatal(err)
 	}
-	gpu, twin := loadDemo(t, emulated(t, inOrder, metal.Options{})), loadDemo(t, cpu.New(cpu.Options{}))
+	gpu, twin := loadDemo(t, dev), loadDemo(t, cpu.New(cpu.Options{}))
 	for _, c := range f.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			if n := len(c.PromptIDs) + len(c.OutputIDs); n > 60 && c.Name != "tool-call" || testing.Short() && n > 40 {

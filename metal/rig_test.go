@@ -66,6 +66,10 @@ func sized(isSmall, isLarge bool) size {
 // everyOrder runs a test with lanes, threadgroups and free dispatches in
 // ascending order, in descending order and by lot, as its size allows.
 func everyOrder(t *testing.T, s size, test func(t *testing.T, r *rig)) {
+	if onGPU != nil {
+		t.Run("GPU", func(t *testing.T) { test(t, &rig{t: t, driver: onGPU(t, s), source: newSource(1)}) })
+		return
+	}
 	orders := []uint32{0, 1, 5}
 	if s == large {
 		orders = []uint32{5}
@@ -88,16 +92,30 @@ func everyOrder(t *testing.T, s size, test func(t *testing.T, r *rig)) {
 	}
 }
 
+// onGPU, where there is one, makes the driver of a real GPU, on which cases then
+// run in place of the emulated device.
+var onGPU func(t testing.TB, s size) Driver
+
 // rig brings operands to a device and results back.
 type rig struct {
 	t      *testing.T
-	driver *Emulated
+	driver Driver
 	enc    Encoder
 	source operands
 }
 
 func newRig(t *testing.T, m emulator.Machine, how emulator.Schedule) *rig {
 	return &rig{t: t, driver: NewEmulated(m, how), source: newSource(1)}
+}
+
+// sanitised reports whether a sanitizer slows the device down.
+func (r *rig) sanitised() bool {
+	d, ok := r.driver.(*Emulated)
+	if !ok {
+		return false
+	}
+	_, ok = d.machine.(*emulator.Runner)
+	return ok
 }
 
 // buffer returns n bytes that are no number in any format.
