@@ -64,7 +64,7 @@ func newDoctor() *cobra.Command {
 func (d *doctor) examine() bool {
 	d.found("system", true, "calla %s, %s/%s, %d threads", version, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	for _, name := range []string{"cpu", "metal", "emulated", "cuda"} {
-		s := settings{backend: name, emulator: d.emulator}
+		s := settings{backend: name, emulator: d.emulator, ptx: d.ptx}
 		if dev, err := s.openDevice(); err != nil {
 			d.found("backend "+name, false, "%v", err)
 		} else {

@@ -114,14 +114,20 @@ func (s *settings) openDevice() (backend.Device, error) {
 	switch s.backend {
 	case "auto", "cpu":
 		return cpu.New(cpu.Options{}), nil
+	case "cuda":
+		d, err := metal.OpenCUDA(s.ptx)
+		if err != nil {
+			return nil, fmt.Errorf("backend cuda: %w; --ptx names the folder", err)
+		}
+		return metal.New(d, metal.Options{}), nil
 	case "emulated":
 		d, err := metal.OpenEmulated(s.emulator)
 		if err != nil {
 			return nil, fmt.Errorf("backend emulated: %w; --emulator names it", err)
 		}
 		return metal.New(d, metal.Options{}), nil
-	case "metal", "cuda":
-		return nil, fmt.Errorf("backend %s is not part of this build; cpu is, and emulated once scripts/emulator has built its library", s.backend)
+	case "metal":
+		return nil, fmt.Errorf("backend %s is not part of this build; cpu is, and emulated and cuda once scripts/emulator has built what they need", s.backend)
 	}
 	return nil, fmt.Errorf("backend %q, want auto, cpu, metal, emulated or cuda", s.backend)
 }

@@ -19,6 +19,8 @@ type settings struct {
 	backend string
 	// emulator is the library of the emulated device.
 	emulator string
+	// ptx is the folder of kernels for NVIDIA GPUs.
+	ptx string
 
 	maxSeq       int
 	prefillChunk int
@@ -34,6 +36,7 @@ func (s *settings) modelFlags(cmd *cobra.Command) {
 	f.BoolVar(&s.anySize, "any-size", false, "accept other sizes of the same architecture (for development)")
 	bind(f, "backend", &s.backend)
 	f.StringVar(&s.emulator, "emulator", filepath.Join("build", "emulator", "libcalla-emulated.so"), "library of the backend emulated, built by scripts/emulator")
+	f.StringVar(&s.ptx, "ptx", filepath.Join("build", "cuda"), "kernels of the backend cuda, built by scripts/emulator --cuda")
 }
 
 // engineFlags adds what every command that runs an engine has.
