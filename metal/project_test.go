@@ -3,6 +3,7 @@ package metal
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"calla/core/cpu"
@@ -102,6 +103,41 @@ func TestHead(t *testing.T) {
 				}
 				if got, want := int32(math.Float32bits(read32(token, 1)[0])), cpu.Argmax(got); got != want || tt.want != 0 && got != tt.want {
 					t.Errorf("token %d, want %d of the device's logits and %d", got, want, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// The largest logit is infinite, in one row or because all are.
+func TestHeadOfInfinities(t *testing.T) {
+	const vocab, columns = 300, 128
+	for _, tt := range []struct {
+		name     string
+		infinity [2]byte // bfloat16, lowest byte first
+		rows     []int
+		want     int32 // where not 0, else the twin's
+	}{
+		{"infinity in one row", [2]byte{0x80, 0x7f}, []int{77}, -1},
+		{"minus infinity in some rows", [2]byte{0x80, 0xff}, []int{0, 5, 299}, 0},
+		{"minus infinity everywhere", [2]byte{0x80, 0xff}, nil, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			everyOrder(t, small, func(t *testing.T, r *rig) {
+				h, m := r.source.around(columns, 8, 1), r.source.matrix(vocab, columns, 4)
+				for n := range vocab {
+					row := rowOf(m, n)
+					if tt.rows == nil || slices.Contains(tt.rows, n) {
+						copy(row.biases, slices.Repeat(tt.infinity[:], columns/groupColumns))
+					}
+				}
+				logits, parts, token := r.buffer(4*vocab), r.buffer(8*headParts(vocab)), r.buffer(4)
+				r.enc.Head(r.bf16s(h), r.bf16s(slices.Repeat([]float32{1}, columns)), r.matrix(m), logits, parts, eps)
+				r.enc.Argmax(parts, vocab, token)
+				r.run()
+				want := cpu.Argmax(read32(logits, vocab))
+				if got := int32(math.Float32bits(read32(token, 1)[0])); got != want || tt.want < 0 && got != tt.want {
+					t.Errorf("token %d, want %d of the device's logits", got, want)
 				}
 			})
 		})

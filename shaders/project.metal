@@ -134,7 +134,7 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
 }
 
 // argmax: the token of the largest logit, of equals the lowest, -1 where any is
-// not a number. One threadgroup.
+// not a number or the largest not a finite one. One threadgroup.
 //
 //   parts  [parts], as head leaves them
 [[max_total_threads_per_threadgroup(1024)]] kernel void argmax(
@@ -158,5 +158,7 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
   mine = lane < sgs ? best[lane] : uint2(0u, 0xffffffffu);
   const uint largest = simd_max(mine.x);
   const uint winner = simd_min(mine.x == largest ? mine.y : 0xffffffffu);
-  if (lane == 0) token[0] = largest == 0xffffffffu ? -1 : int(winner);
+  // The keys of all finite numbers lie between those of the infinities.
+  const bool finite = largest > order_key(-INFINITY) && largest < order_key(INFINITY);
+  if (lane == 0) token[0] = finite ? int(winner) : -1;
 }
