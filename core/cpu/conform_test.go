@@ -38,6 +38,9 @@ func TestExact(t *testing.T) {
 				return New(Options{Threads: threads, Kernels: k})
 			}
 		}
+		if k == AMX { // whose integers and sums are those of VNNI
+			s.Variants["AVX-512"] = func(testing.TB) backend.Device { return New(Options{Kernels: AVX512}) }
+		}
 		conform.Exact(t, s)
 	})
 }

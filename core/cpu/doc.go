@@ -4,13 +4,14 @@
 //
 // Beside them stand fast twins in assembly for amd64 (fast_*.go), which
 // scripts/kernels generates. A device runs the best that its processor can, or
-// those that Options.Kernels names; GODEBUG=cpu.avx512vnni=off and
-// GODEBUG=cpu.avx2=off take instructions from any program (of the first, Go's
-// own runtime says that it doesn't know it). The fast products take
+// those that Options.Kernels names; GODEBUG=cpu.amxint8=off, cpu.avx512vnni=off
+// and cpu.avx2=off take instructions from any program (of the first two, Go's own
+// runtime says that it doesn't know them). The fast products take
 // activations as 16-bit integers (activations.go says with what error), in
 // decode row by row of the matrix as it lies in its file (matVec), in prefill
-// with a panel of it unpacked once for all rows (panel.go). Where nothing is
-// rounded, products stay the plain ones of float32.
+// with a panel of it unpacked once for all rows (panel.go), by the vector units or
+// by AMX's matrix unit (tiled.go): to the same bits. Where nothing is rounded,
+// products stay the plain ones of float32.
 //
 // Weights stay in the checkpoint's mapped files, in their own layout and at any
 // alignment; only norms, convolution taps and gate parameters, some kilobytes a

@@ -47,11 +47,7 @@ func (p *pass) prefillExperts(layer int, x, out []float32) {
 	rows := len(p.tokens)
 	clear(out)
 	s.order.assign(s.experts[:rows*c.ExpertsPerToken])
-	all := rowBatch{x: x, n: rows}
-	if p.integer != nil {
-		// The router has made the integers of x.
-		all.a = newActivations(p.scr.rows, c.Hidden)
-	}
+	all := p.newBatch(x, p.scr.rows, c.Hidden, rows) // the router has prepared it
 	for e := range c.Experts {
 		if entries := s.order.of(e); len(entries) > 0 {
 			p.addExpert(out, m.routed(int32(e)), p.gather(all, entries))
@@ -65,19 +61,29 @@ func (p *pass) prefillExperts(layer int, x, out []float32) {
 	p.eachRow(func(t int) { p.k.round(p.r, out[t*c.Hidden:][:c.Hidden]) })
 }
 
-// gather returns the rows that chose an expert. Integers stay where they are.
+// gather returns the rows that chose an expert. Integers stay where they are,
+// unless they must lie in tiles.
 func (p *pass) gather(all rowBatch, entries []int32) batch {
 	s, hidden := &p.scr.moe, p.config.Hidden
 	n := len(entries)
-	b := batch{rowBatch{n: n, a: all.a, index: s.rows[:n]}, s.rows[:n], s.share[:n]}
+	b := batch{rowBatch{n: n, in: hidden, a: all.a, index: s.rows[:n]}, s.rows[:n], s.share[:n]}
 	for i, entry := range entries {
 		b.rows[i], b.weights[i] = entry/int32(p.config.ExpertsPerToken), s.weights[entry]
 	}
-	if p.integer == nil {
+	switch {
+	case p.integer == nil:
 		b.x = s.in
 		for i, row := range b.rows {
 			copy(b.x[i*hidden:], all.x[int(row)*hidden:][:hidden])
 		}
+	case p.integer.unit != nil:
+		b.tiled = newTiled(s.in, hidden, n)
+		const size = 4
+		p.device.pool.run(tasks(n, size), func(_, task int) {
+			for t := task * size; t < min((task+1)*size, n); t++ {
+				b.tiled.take(t, all.tiled, int(b.rows[t]))
+			}
+		})
 	}
 	return b
 }
@@ -85,14 +91,8 @@ func (p *pass) gather(all rowBatch, entries []int32) batch {
 // addExpert adds an expert's weighted output to the rows that chose it.
 func (p *pass) addExpert(out []float32, e expert, b batch) {
 	s, dim, hidden := &p.scr.moe, e.gate.Out, p.config.Hidden
-	inner := rowBatch{x: s.gate, n: b.n}
-	if p.integer != nil {
-		inner.a = newActivations(s.inner, dim)
-		for t := range b.n {
-			inner.a.clearRest(t)
-		}
-	}
-	const size = 2 * panelRows // a quantisation group
+	inner := p.newBatch(s.gate, s.inner, dim, b.n)
+	const size = panelOutputs
 	p.device.pool.run(tasks(dim, size), func(worker, task int) {
 		lo, hi := task*size, min((task+1)*size, dim)
 		p.multiply(worker, p.r, s.gate, e.gate, lo, hi, b.rowBatch)
@@ -100,7 +100,7 @@ func (p *pass) addExpert(out []float32, e expert, b batch) {
 		for t := range b.n {
 			p.k.swiGLU(p.r, s.gate[t*dim+lo:t*dim+hi], s.up[t*dim+lo:t*dim+hi])
 			if p.integer != nil {
-				p.integer.prepare(inner.a, t, lo, hi, s.gate[t*dim:][:dim])
+				p.integer.prepareRow(inner, t, lo, hi)
 			}
 		}
 	})

@@ -14,12 +14,37 @@ type integerProducts struct {
 	unpack4, unpack8 func(codes *byte, rows *[8]*byte, offset, groups int)
 	unpackParams     func(params *byte, rows *[8]*byte, groups int)
 	fetch            func(x *byte, n int)
+	panel            int // rows of one
 	// tiles multiply a panel with 1, 2, ... rows. A row comes out the same of
-	// each.
+	// each. A matrix unit, where it isn't nil, does so in their place.
 	tiles []tileKernel
+	unit  *matrixUnit
 }
 
 type tileKernel func(sums *float32, x *[maxTile]*byte, codes, params *byte, groups, pair, scale, sum int)
+
+// layOut gives a batch its integers in memory.
+func (k *integerProducts) layOut(b *rowBatch, memory []float32) {
+	if k.unit != nil {
+		b.tiled = newTiled(memory, b.in, b.n)
+	} else {
+		b.a = newActivations(memory, b.in)
+	}
+}
+
+// prepareRow makes columns lo to hi of row t of a batch, which lie between
+// quantisation groups.
+func (k *integerProducts) prepareRow(b rowBatch, t, lo, hi int) {
+	x := b.x[t*b.in:][:b.in]
+	if k.unit != nil {
+		k.unit.prepare(b.tiled, t, lo, hi, x)
+		return
+	}
+	if lo == 0 {
+		b.a.clearRest(t)
+	}
+	k.prepare(b.a, t, lo, hi, x)
+}
 
 // prepare makes row t of a from columns lo to hi of a row x, which lie between
 // quantisation groups.

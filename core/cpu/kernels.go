@@ -14,6 +14,9 @@ const (
 	AVX2
 	// AVX512 needs AVX-512 with its instructions for neural networks (VNNI) too.
 	AVX512
+	// AMX needs what AVX512 does and AMX with its products of bytes, and that the
+	// system lets the process use its tiles.
+	AMX
 )
 
 func (k Kernels) String() string {
@@ -26,6 +29,8 @@ func (k Kernels) String() string {
 		return "AVX2"
 	case AVX512:
 		return "AVX-512"
+	case AMX:
+		return "AMX"
 	}
 	return fmt.Sprintf("kernels %d", uint8(k))
 }
@@ -39,7 +44,7 @@ func (k Kernels) Available() bool {
 // it: who names one must ask.
 func (k Kernels) kernels() *kernels {
 	if k == Fastest {
-		for _, best := range []Kernels{AVX512, AVX2} {
+		for _, best := range []Kernels{AMX, AVX512, AVX2} {
 			if f := fastKernels(best); f != nil {
 				return f
 			}

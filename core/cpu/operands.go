@@ -39,20 +39,25 @@ func (p *pass) matVec(r Rounding, y []float32, w Matrix, lo, hi int, v vector) {
 	p.k.round(r, y[lo:hi])
 }
 
-// rowBatch is rows as the products of prefill take them: n rows x, or the rows
-// of a that index names, or the first n of a.
+// rowBatch is rows as the products of prefill take them: n rows x of width in,
+// or n rows of integers. Those are tiled for a matrix unit, else the rows of a
+// that index names, or its first.
 type rowBatch struct {
 	x     []float32
-	n     int
+	n, in int
 	a     activations
 	index []int32
+	tiled tiled
 }
 
-// prepareRow makes row t of a from row t of x.
-func (p *pass) prepareRow(a activations, t int, x []float32) {
-	in := a.groups * groupSize
-	a.clearRest(t)
-	p.integer.prepare(a, t, 0, in, x[t*in:][:in])
+// newBatch makes a batch of n rows x of width in. With integers it is in the
+// memory given, and of use where prepared.
+func (p *pass) newBatch(x, memory []float32, in, n int) rowBatch {
+	b := rowBatch{x: x, n: n, in: in}
+	if p.integer != nil {
+		p.integer.layOut(&b, memory)
+	}
+	return b
 }
 
 // multiply makes columns lo to hi of y = x Wᵀ; with integers lo is a multiple
@@ -62,10 +67,14 @@ func (p *pass) multiply(worker int, r Rounding, y []float32, w Matrix, lo, hi in
 		qmatmul(r, y, w, lo, hi, b.x, b.n)
 		return
 	}
-	for n := lo; n < hi; n += panelRows {
-		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b.a, b.index, b.n, n+panelRows < hi)
+	panel := p.integer.panel
+	for n := lo; n < hi; n += panel {
+		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b, n+panel < hi)
 	}
 	for t := range b.n {
 		p.k.round(r, y[t*w.Out+lo:t*w.Out+hi])
 	}
 }
+
+// batchFloats returns the float32 values that a batch of rows of width in takes.
+func batchFloats(in, rows int) int { return max(activationFloats(in, rows), tiledFloats(in, rows)) }

@@ -56,12 +56,12 @@ func BenchmarkQMatMul(b *testing.B) {
 				y, x := make([]float32, rows*m.Out), make([]float32, rows*m.In)
 				product := func() { qmatmul(BF16, y, m, 0, m.Out, x, rows) }
 				if k.integer != nil {
-					a := integerRows(k, x, m.In)
+					batch := integerBatch(k, x, m.In)
 					s := new(panelScratch)
 					s.layOut(new(carver), m.In, rows)
 					product = func() {
-						for n := 0; n < m.Out; n += panelRows {
-							k.integer.multiply(s, y, m, n, a, nil, rows, true)
+						for n := 0; n < m.Out; n += k.integer.panel {
+							k.integer.multiply(s, y, m, n, batch, true)
 						}
 					}
 				}

@@ -9,7 +9,7 @@ import (
 
 // everyKernels are the implementations; tests skip what the processor can't
 // run.
-var everyKernels = []Kernels{Portable, AVX2, AVX512}
+var everyKernels = []Kernels{Portable, AVX2, AVX512, AMX}
 
 // forEveryKernels runs a test for each implementation.
 func forEveryKernels(t *testing.T, run func(t *testing.T, k Kernels)) {
@@ -95,6 +95,16 @@ func integerRows(k *kernels, x []float32, in int) activations {
 	return a
 }
 
+// integerBatch prepares rows as a batch.
+func integerBatch(k *kernels, x []float32, in int) rowBatch {
+	b := rowBatch{x: x, n: len(x) / in, in: in}
+	k.integer.layOut(&b, dirty(batchFloats(in, b.n)))
+	for t := range b.n {
+		k.integer.prepareRow(b, t, 0, in)
+	}
+	return b
+}
+
 func integerMatVec(k *kernels, r Rounding, y []float32, w Matrix, x []float32) {
 	a := integerRows(k, x, w.In)
 	k.integer.matVec(y, w, 0, w.Out, a, 0)
@@ -102,11 +112,11 @@ func integerMatVec(k *kernels, r Rounding, y []float32, w Matrix, x []float32) {
 }
 
 func integerMatMul(k *kernels, r Rounding, y []float32, w Matrix, x []float32, rows int) {
-	a := integerRows(k, x, w.In)
+	b := integerBatch(k, x, w.In)
 	s := new(panelScratch)
 	s.layOut(new(carver), w.In, rows)
-	for n := 0; n < w.Out; n += panelRows {
-		k.integer.multiply(s, y, w, n, a, nil, rows, true)
+	for n := 0; n < w.Out; n += k.integer.panel {
+		k.integer.multiply(s, y, w, n, b, true)
 	}
 	k.round(r, y)
 }

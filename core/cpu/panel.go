@@ -8,11 +8,14 @@ import (
 
 const (
 	maxTile = 6 // rows of the largest tile
-	// panelRows is how many rows of a matrix are multiplied at once with all
+	// A panel is some rows of a matrix that are multiplied at once with all
 	// activations; scripts/kernels says how they lie.
-	panelRows   = 32
-	panelCodes  = 32 * panelRows * 4 // bytes of a group of columns
-	panelParams = 2 * panelRows * 4
+	panelRows = 32
+	// unitPanel is a matrix unit's panel.
+	unitPanel = 64
+	// panelCodes is the bytes that a group of columns takes: of 32 rows as words,
+	// of 64 as bytes.
+	panelCodes = 2 * groupSize * panelRows
 	// panelGroups is how many groups are unpacked at a time: with some rows of
 	// activations they fit the nearest cache. Even, as blocks of two are.
 	panelGroups = 4
@@ -20,54 +23,64 @@ const (
 
 // panelScratch is one goroutine's.
 type panelScratch struct {
-	codes  []float32 // panelGroups groups
-	params []float32 // of all groups
-	sums   []float32 // [rows, panelRows]
+	width    int       // rows of a panel
+	codes    []float32 // panelGroups groups
+	params   []float32 // of all groups: [groups, 2, width]
+	sums     []float32 // [rows, width]
+	products []float32 // of a matrix unit
 	// rows are the panel's rows of codes, then of scales or biases; activations
 	// those of the call.
-	rows        [panelRows / 8][8]*byte
+	rows        [unitPanel / 8][8]*byte
 	activations []*byte
 }
 
 func (s *panelScratch) layOut(v *carver, in, rows int) {
 	s.codes = v.aligned(panelGroups * panelCodes / 4)
-	s.params = v.aligned(in / groupSize * panelParams / 4)
-	s.sums = v.aligned(rows * panelRows)
+	s.params = v.aligned(in / groupSize * 2 * unitPanel)
+	s.sums = v.aligned(tasks(rows, unitRows) * unitRows * unitPanel)
+	s.products = v.aligned(2 * 2 * unitRows * unitRows)
 	s.activations = make([]*byte, rows+maxTile)
 }
 
-// multiply makes columns n to n+31, or to the last, of y = x Wᵀ: a row of y for
-// each of count rows of a, or for those that rows names. Meanwhile it fetches
-// the matrix's next rows, where they will be wanted.
-func (k *integerProducts) multiply(s *panelScratch, y []float32, w Matrix, n int, a activations, rows []int32, count int, fetch bool) {
-	for i := range count {
-		row := i
-		if rows != nil {
-			row = int(rows[i])
-		}
-		s.activations[i] = (*byte)(a.row(row))
+// multiply makes one panel's columns of y = x Wᵀ, from n on or to the last: a
+// row of y for each of b. Meanwhile it fetches the matrix's next rows, where
+// they will be wanted.
+func (k *integerProducts) multiply(s *panelScratch, y []float32, w Matrix, n int, b rowBatch, fetch bool) {
+	s.width = k.panel
+	width := min(s.width, w.Out-n)
+	clear(s.sums[:b.n*s.width])
+	if k.unit == nil {
+		s.pointToActivations(b)
 	}
-	sums := s.sums[:count*panelRows]
-	clear(sums)
 	k.unpackParamsOf(s, w, n)
 	s.pointTo(w.Codes, w.codeStride(), n, w.Out)
-	for g := 0; g < a.groups; g += panelGroups {
-		groups := min(panelGroups, a.groups-g)
+	all := w.In / groupSize
+	for g := 0; g < all; g += panelGroups {
+		groups := min(panelGroups, all-g)
 		if fetch {
 			k.fetchNext(w, n, g, groups)
 		}
 		k.unpackCodes(s, w, g, groups)
-		for from := 0; from < count; {
-			size := k.tileSize(count - from)
-			k.tiles[size-1](&sums[from*panelRows], (*[maxTile]*byte)(s.activations[from:]),
-				(*byte)(unsafe.Pointer(&s.codes[0])), (*byte)(unsafe.Pointer(&s.params[g*panelParams/4])),
-				groups, g/2*blockBytes, a.scale+4*g, a.sum+4*g)
-			from += size
+		if k.unit != nil {
+			k.unit.multiply(s, b.tiled, b.n, g, groups, tasks(width, unitRows))
+		} else {
+			k.multiplyGroups(s, b.a, b.n, g, groups)
 		}
 	}
-	width := min(panelRows, w.Out-n)
-	for i := range count {
-		copy(y[i*w.Out+n:][:width], sums[i*panelRows:])
+	for i := range b.n {
+		copy(y[i*w.Out+n:][:width], s.sums[i*s.width:])
+	}
+}
+
+// multiplyGroups adds groups of a panel, from group g on, to the sums of count
+// rows.
+func (k *integerProducts) multiplyGroups(s *panelScratch, a activations, count, g, groups int) {
+	for from := 0; from < count; {
+		size := k.tileSize(count - from)
+		k.tiles[size-1](&s.sums[from*s.width], (*[maxTile]*byte)(s.activations[from:]),
+			(*byte)(unsafe.Pointer(&s.codes[0])), (*byte)(unsafe.Pointer(&s.params[2*g*s.width])),
+			groups, g/2*blockBytes, a.scale+4*g, a.sum+4*g)
+		from += size
 	}
 }
 
@@ -81,17 +94,28 @@ func (k *integerProducts) tileSize(rows int) int {
 // fetchNext asks for a share of the next panel's rows, as large as the groups'
 // of this one.
 func (k *integerProducts) fetchNext(w Matrix, n, g, groups int) {
-	size := groups * groupSize * w.Bits / 8 * panelRows
-	from := (n+panelRows)*w.codeStride() + g*groupSize*w.Bits/8*panelRows
+	size := groups * groupSize * w.Bits / 8 * k.panel
+	from := (n+k.panel)*w.codeStride() + g*groupSize*w.Bits/8*k.panel
 	if from+size <= len(w.Codes) {
 		k.fetch(&w.Codes[from], size)
 	}
 }
 
-// pointTo sets s.rows to rows n to n+31 of an array. Behind the end the last row
-// is repeated.
+// pointToActivations sets s.activations to the rows of b.
+func (s *panelScratch) pointToActivations(b rowBatch) {
+	for i := range b.n {
+		row := i
+		if b.index != nil {
+			row = int(b.index[i])
+		}
+		s.activations[i] = (*byte)(b.a.row(row))
+	}
+}
+
+// pointTo sets s.rows to the rows of a panel, n and on, of an array. Behind the
+// end the last row is repeated.
 func (s *panelScratch) pointTo(array []byte, stride, n, end int) {
-	for i := range panelRows {
+	for i := range s.width {
 		s.rows[i/8][i%8] = &array[min(n+i, end-1)*stride]
 	}
 }
@@ -101,7 +125,7 @@ func (k *integerProducts) unpackCodes(s *panelScratch, w Matrix, g, groups int) 
 	if w.Bits == 8 {
 		kernel = k.unpack8
 	}
-	for strip := range s.rows {
+	for strip := range s.width / 8 {
 		kernel((*byte)(unsafe.Pointer(&s.codes[8*strip])), &s.rows[strip], g*groupSize*w.Bits/8, groups)
 	}
 }
@@ -113,15 +137,15 @@ func (k *integerProducts) unpackParamsOf(s *panelScratch, w Matrix, n int) {
 	eights := groups &^ 7
 	for i, params := range [][]byte{w.Scales, w.Biases} {
 		s.pointTo(params, 2*groups, n, w.Out)
-		for strip := range s.rows {
-			to := i*panelRows + 8*strip
+		for strip := range s.width / 8 {
+			to := i*s.width + 8*strip
 			if eights > 0 {
 				k.unpackParams((*byte)(unsafe.Pointer(&s.params[to])), &s.rows[strip], eights)
 			}
 			for g := eights; g < groups; g++ {
 				for j, row := range s.rows[strip] {
 					bits := *(*[2]byte)(unsafe.Add(unsafe.Pointer(row), 2*g))
-					s.params[g*panelParams/4+to+j] = tensor.FromBF16(uint16(bits[0]) | uint16(bits[1])<<8)
+					s.params[2*g*s.width+to+j] = tensor.FromBF16(uint16(bits[0]) | uint16(bits[1])<<8)
 				}
 			}
 		}

@@ -4,15 +4,6 @@
 
 #include "textflag.h"
 
-DATA leastExponent<>+0(SB)/4, $0x0000000f
-GLOBL leastExponent<>(SB), RODATA|NOPTR, $4
-
-DATA invertExponent<>+0(SB)/4, $0x0000010c
-GLOBL invertExponent<>(SB), RODATA|NOPTR, $4
-
-DATA largestInt16<>+0(SB)/4, $0x00007fff
-GLOBL largestInt16<>(SB), RODATA|NOPTR, $4
-
 // func quantiseAVX2(t *int16, scale *float32, sum *float32, x *float32, groups int)
 // Requires: AVX, AVX2
 TEXT ·quantiseAVX2(SB), NOSPLIT, $0-40
@@ -150,6 +141,15 @@ even:
 	JNZ  group
 	VZEROUPPER
 	RET
+
+DATA leastExponent<>+0(SB)/4, $0x0000000f
+GLOBL leastExponent<>(SB), RODATA|NOPTR, $4
+
+DATA invertExponent<>+0(SB)/4, $0x0000010c
+GLOBL invertExponent<>(SB), RODATA|NOPTR, $4
+
+DATA largestInt16<>+0(SB)/4, $0x00007fff
+GLOBL largestInt16<>(SB), RODATA|NOPTR, $4
 
 DATA fourteen<>+0(SB)/4, $0x0000000e
 GLOBL fourteen<>(SB), RODATA|NOPTR, $4

@@ -45,7 +45,7 @@ type moeScratch struct {
 	logits   []float32 // [rows, experts]
 	mix      []float32 // [rows]
 	weights  []float32 // [rows, experts a token]
-	in       []float32 // [rows, hidden]: the rows of one expert
+	in       []float32 // [rows, hidden], or tiled: the rows of one expert
 	gate, up []float32 // prefill: [rows, expert dim]; decode: one row of each expert
 	down     []float32 // [rows, hidden]
 	sums     []float32 // group sums of gate in decode
@@ -104,7 +104,7 @@ func (s *scratch) layOut(v *carver, c checkpoint.Config, rows, tokens, threads i
 	s.h, s.x, s.out = v.floats(rows*c.Hidden), v.floats(rows*c.Hidden), v.floats(rows*c.Hidden)
 	widest := max(c.Hidden, d.deltaValue, d.query)
 	s.sums = v.floats(widest / groupSize)
-	s.rows = v.aligned(activationFloats(widest, rows))
+	s.rows = v.aligned(batchFloats(widest, rows))
 	s.logits = v.floats(c.Vocab)
 	s.workers = make([]workerScratch, threads)
 	for i := range s.workers {
@@ -139,14 +139,15 @@ func (s *attentionScratch) layOut(v *carver, c checkpoint.Config, d dims, rows, 
 func (s *moeScratch) layOut(v *carver, c checkpoint.Config, rows int) {
 	s.logits, s.mix = v.floats(rows*c.Experts), v.floats(rows)
 	s.weights, s.share = v.floats(rows*c.ExpertsPerToken), v.floats(rows)
-	s.in, s.down = v.floats(rows*c.Hidden), v.floats(rows*c.Hidden)
+	s.in = v.aligned(max(rows*c.Hidden, tiledFloats(c.Hidden, rows)))
+	s.down = v.floats(rows * c.Hidden)
 	// One row of every chosen expert, in decode, or all rows of one.
 	width := max(c.ExpertsPerToken*c.ExpertDim+c.SharedExpertDim, rows*max(c.ExpertDim, c.SharedExpertDim))
 	s.gate, s.up = v.floats(width), v.floats(width)
 	s.sums = v.floats((c.ExpertsPerToken*c.ExpertDim + c.SharedExpertDim) / groupSize)
 	s.inner = v.aligned(max(
 		activationFloats(c.ExpertDim, c.ExpertsPerToken)+activationFloats(c.SharedExpertDim, 1),
-		activationFloats(max(c.ExpertDim, c.SharedExpertDim), rows)))
+		batchFloats(max(c.ExpertDim, c.SharedExpertDim), rows)))
 }
 
 func (w *workerScratch) layOut(v *carver, c checkpoint.Config, widest, rows int) {

@@ -9,6 +9,10 @@ const (
 	mostWeights  = 1 << 17
 )
 
+// panelOutputs is how many outputs one task makes of a matrix for all rows: a
+// quantisation group of what follows, and whole panels.
+const panelOutputs = groupSize
+
 // outputsPerTask returns how many outputs one task makes of a matrix for one
 // row. Sizes are multiples of step.
 func (p *pass) outputsPerTask(w Matrix, step int) int {
@@ -34,13 +38,11 @@ func (p *pass) products(x []float32, rows int, list ...product) {
 		p.vectorProducts(x, list...)
 		return
 	}
-	b := rowBatch{x: x, n: rows}
+	b := p.newBatch(x, p.scr.rows, list[0].w.In, rows)
 	if p.integer != nil {
-		b.a = newActivations(p.scr.rows, list[0].w.In)
-		p.eachRow(func(t int) { p.prepareRow(b.a, t, x) })
+		p.eachRow(func(t int) { p.integer.prepareRow(b, t, 0, b.in) })
 	}
-	const size = 2 * panelRows
-	p.shared(list, func(product) int { return size }, func(worker int, m product, lo, hi int) {
+	p.shared(list, func(product) int { return panelOutputs }, func(worker int, m product, lo, hi int) {
 		p.multiply(worker, m.r, m.y, m.w, lo, hi, b)
 	})
 }

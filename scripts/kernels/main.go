@@ -23,10 +23,11 @@ var families = map[string]func(){
 	"matmul":  matMulFamily,
 	"product": productFamily,
 	"vnni":    vnniFamily,
+	"amx":     amxFamily,
 }
 
 func main() {
-	family := flag.String("family", "", "which kernels to write: vector, matmul, product or vnni")
+	family := flag.String("family", "", "which kernels to write: vector, matmul, product, vnni or amx")
 	flag.Parse()
 	write, ok := families[*family]
 	if !ok {

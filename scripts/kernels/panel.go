@@ -31,8 +31,10 @@ func eightRows() []reg.Register {
 	return r
 }
 
+const unpackArgs = "func(codes *byte, rows *[8]*byte, offset, groups int)"
+
 func unpack4(nibble Mem) {
-	TEXT("unpack4AVX2", NOSPLIT, "func(codes *byte, rows *[8]*byte, offset, groups int)")
+	TEXT("unpack4AVX2", NOSPLIT, unpackArgs)
 	Pragma("noescape")
 	Doc("unpack4AVX2 widens 4-bit codes of eight rows, from offset bytes into each on.")
 	panel, rows := Load(Param("codes"), GP64()), eightRows()
@@ -65,7 +67,7 @@ func unpack4(nibble Mem) {
 // unpack8 transposes half a group at a time: eight dwords are the codes of four
 // j.
 func unpack8(octet Mem) {
-	TEXT("unpack8AVX2", NOSPLIT, "func(codes *byte, rows *[8]*byte, offset, groups int)")
+	TEXT("unpack8AVX2", NOSPLIT, unpackArgs)
 	Pragma("noescape")
 	Doc("unpack8AVX2 is unpack4AVX2 for 8-bit codes.")
 	panel, rows := Load(Param("codes"), GP64()), eightRows()
@@ -92,10 +94,11 @@ func unpack8(octet Mem) {
 	ret()
 }
 
-func unpackParams() {
-	TEXT("unpackParamsAVX2", NOSPLIT, "func(params *byte, rows *[8]*byte, groups int)")
+// unpackParams writes a group's scales and biases step bytes behind the last's.
+func unpackParams(name string, step int) {
+	TEXT(name, NOSPLIT, "func(params *byte, rows *[8]*byte, groups int)")
 	Pragma("noescape")
-	Doc("unpackParamsAVX2 widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8.")
+	Doc(name + " widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8.")
 	params, rows := Load(Param("params"), GP64()), eightRows()
 	left, off := Load(Param("groups"), GP64()), GP64()
 	XORQ(off, off)
@@ -106,9 +109,9 @@ func unpackParams() {
 		VPSLLD(Imm(16), v[i], v[i])
 	}
 	for g, column := range transpose8(v) {
-		VMOVUPS(column, at(params, g*panelParams))
+		VMOVUPS(column, at(params, g*step))
 	}
-	ADDQ(U32(8*panelParams), params)
+	ADDQ(U32(uint32(8*step)), params)
 	ADDQ(Imm(16), off)
 	SUBQ(Imm(8), left)
 	JNZ(LabelRef("groups"))

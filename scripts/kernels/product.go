@@ -15,7 +15,7 @@ func productFamily() {
 	matVec8(octet)
 	unpack4(nibble)
 	unpack8(octet)
-	unpackParams()
+	unpackParams("unpackParamsAVX2", panelParams)
 	fetchKernel()
 	for rows := 1; rows <= 4; rows++ {
 		tileAVX2(rows)

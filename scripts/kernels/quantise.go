@@ -27,8 +27,6 @@ func nextGroup(offset reg.Register, label string) {
 }
 
 func quantiseKernel() {
-	least, invert := dwords("leastExponent", 15), dwords("invertExponent", 268)
-	top := dwords("largestInt16", 32767)
 	TEXT("quantiseAVX2", NOSPLIT, "func(t *int16, scale, sum *float32, x *float32, groups int)")
 	Pragma("noescape")
 	Doc("quantiseAVX2 makes a row of activations of float32 values: t in pairs, for each group its scale and scale × Σ t. What isn't finite makes a group's scale a NaN.")
@@ -37,8 +35,25 @@ func quantiseKernel() {
 	off := GP64()
 	XORQ(off, off)
 	Label("group")
+	exponent, v := integersOf(x)
+	storeScale(exponent, v, at(scale, 0), at(sum, 0))
+	storePairs(v, t, off)
+	ADDQ(U32(256), x)
+	ADDQ(Imm(4), scale)
+	ADDQ(Imm(4), sum)
+	nextGroup(off, "even")
+	DECQ(groups)
+	JNZ(LabelRef("group"))
+	ret()
+}
 
-	v, magnitude := ymms(8), YMM()
+// integersOf returns the exponent of a group of values in all lanes, and the
+// group's integers, eight columns a vector.
+func integersOf(x reg.Register) (exponent reg.VecVirtual, v []reg.VecVirtual) {
+	least, invert := dwords("leastExponent", 15), dwords("invertExponent", 268)
+	top := dwords("largestInt16", 32767)
+	v = ymms(8)
+	magnitude := YMM()
 	mask := YMM()
 	VPCMPEQD(mask, mask, mask)
 	VPSRLD(Imm(1), mask, mask)
@@ -52,7 +67,7 @@ func quantiseKernel() {
 		VPAND(v[i], mask, a)
 		VPMAXUD(a, magnitude, magnitude)
 	}
-	exponent := exponentOf(magnitude, least)
+	exponent = exponentOf(magnitude, least)
 	inverse := YMM()
 	VPBROADCASTD(invert, inverse)
 	VPSUBD(exponent, inverse, inverse)
@@ -64,15 +79,7 @@ func quantiseKernel() {
 		VCVTPS2DQ(v[i], v[i])
 		VPMINSD(largest, v[i], v[i])
 	}
-	storeScale(exponent, v, scale, sum)
-	storePairs(v, t, off)
-	ADDQ(U32(256), x)
-	ADDQ(Imm(4), scale)
-	ADDQ(Imm(4), sum)
-	nextGroup(off, "even")
-	DECQ(groups)
-	JNZ(LabelRef("group"))
-	ret()
+	return exponent, v
 }
 
 // exponentOf returns the biased exponent of the largest magnitude, at least the
@@ -92,7 +99,7 @@ func exponentOf(magnitude reg.VecVirtual, least Mem) reg.VecVirtual {
 }
 
 // storeScale stores a group's scale and the sum of its integers times that.
-func storeScale(exponent reg.VecVirtual, v []reg.VecVirtual, scale, sum reg.Register) {
+func storeScale(exponent reg.VecVirtual, v []reg.VecVirtual, scale, sum Mem) {
 	fourteen, nan := dwords("fourteen", 14), dwords("nanExponent", 255)
 	s, isNaN := XMM(), XMM()
 	VPBROADCASTD(nan, isNaN)
@@ -101,7 +108,7 @@ func storeScale(exponent reg.VecVirtual, v []reg.VecVirtual, scale, sum reg.Regi
 	VPSUBD(s, exponent.AsX(), s)
 	VPSLLD(Imm(23), s, s)
 	VPOR(isNaN, s, s)
-	VMOVSS(s, at(scale, 0))
+	VMOVSS(s, scale)
 	a := YMM()
 	VPADDD(v[0], v[1], a)
 	for _, y := range v[2:] {
@@ -110,7 +117,7 @@ func storeScale(exponent reg.VecVirtual, v []reg.VecVirtual, scale, sum reg.Regi
 	x := fold(a, func(ops ...Op) { VPADDD(ops[0], ops[1], ops[2]) })
 	VCVTDQ2PS(x, x)
 	VMULSS(s, x, x)
-	VMOVSS(x, at(sum, 0))
+	VMOVSS(x, sum)
 }
 
 // storePairs stores a group's integers, v[j] being columns 8j to 8j+7.
