@@ -30,7 +30,7 @@ const hostile = `<script>window.pwned = 1</script>
 // TestHostileAnswer has everything that a model may write stay text, in the
 // answer, the thought, a tool call, and the conversation's name.
 func TestHostileAnswer(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(streams(func(s stream, _ *http.Request) {
 		s.event(`{"choices":[{"index":0,"delta":{"reasoning_content":%s}}]}`, quote("<img src=x onerror=pwned=20>"))
 		s.content(hostile)
@@ -74,7 +74,7 @@ func TestHostileAnswer(t *testing.T) {
 
 // TestMarkdown has the kinds of text that models write become what they mean.
 func TestMarkdown(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(says("# Title\n\nSome *emphasis*, **strong** and ~~struck~~ words with `code` &amp; an &eacute;.\n\n1. one\n2. two\n   - nested\n\n> quoted\n\n```go\nfunc main() {}\n```\n\n| a | b |\n|:--|--:|\n| 1 | 2 |\n\n---\n\nSee https://example.org/x.\n"))
 	b := open(t, p.url, "/")
 	b.asked("Show me everything.")
@@ -103,7 +103,7 @@ const weatherTool = `[{"type": "function", "function": {"name": "get_weather", "
 // TestToolCall has the model call a tool and go on with what a person says that
 // it came to.
 func TestToolCall(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/")
 	b.click("#settings-button")
 	b.wait(`document.querySelector('#settings').open`)
@@ -148,7 +148,7 @@ func TestToolCall(t *testing.T) {
 
 // TestThinking has the thought folded and the words before the answer said.
 func TestThinking(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/")
 	b.click("#think")
 	next := make(chan bool)
@@ -196,7 +196,7 @@ func TestThinking(t *testing.T) {
 
 // TestSettings has every setting go into the request, and wrong ones not.
 func TestSettings(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(says("Yes."))
 	b := open(t, p.url, "/")
 	b.click("#settings-button")
@@ -238,7 +238,7 @@ func TestSettings(t *testing.T) {
 
 // TestFiles has text files dropped in, and others refused.
 func TestFiles(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(says("I have read it."))
 	b := open(t, p.url, "/")
 	js[bool](b, `(() => {

@@ -10,7 +10,7 @@ import (
 // TestConversation goes the whole way: first visit, question, streamed answer,
 // stop, edit, retry, reload.
 func TestConversation(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/")
 	if got := b.text("#greeting h2"); !strings.Contains(got, "?") {
 		t.Errorf("the first visit is greeted with %q", got)
@@ -94,7 +94,7 @@ func TestConversation(t *testing.T) {
 
 // TestConversations has several of them, each with its own draft.
 func TestConversations(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	b.asked("What is the capital of France?")
 	b.typing("draft of the first")
 	b.click("#new-chat")
@@ -127,7 +127,7 @@ func TestConversations(t *testing.T) {
 // TestTwoTabs has a tab follow what another does, and leave an answer alone that
 // is being written there.
 func TestTwoTabs(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	release := p.holds(t, someOf)
 	b := open(t, p.url, "/")
 	b.ask("Count from 1 to 100.")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"calla/scripts/process"
 )
 
 // TestFaults has every fault said in words with what to do, the message kept
@@ -49,7 +51,7 @@ func TestFaults(t *testing.T) {
 		{"event that is no JSON", "not Calla", "Another program", "Half an ", midway(func(s stream) { s.event("{") }), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newProxy(t, served.url)
+			p := newProxy(t, served.URL)
 			b := open(t, p.url, "/")
 			b.expect(tt.browser...)
 			p.plays(tt.play)
@@ -83,18 +85,17 @@ func TestFaults(t *testing.T) {
 // another at the same port.
 func TestEngineKilled(t *testing.T) {
 	var log bytes.Buffer
-	s, err := serve(&log, binary, "serve", "--model", "demo", "--port", "0")
+	s, err := process.Start(&log, binary, "serve", "--model", "demo", "--port", "0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProxy(t, s.url)
+	p := newProxy(t, s.URL)
 	killed := false
 	p.set(func(p *proxy) {
 		p.onBytes = func(sent int) {
 			if sent > 4000 && !killed {
 				killed = true
-				s.cmd.Process.Kill()
-				<-s.ended
+				s.Kill()
 			}
 		}
 	})
@@ -112,12 +113,12 @@ func TestEngineKilled(t *testing.T) {
 	b.wait(`document.querySelector('#engine-state').textContent === 'Not running'`)
 	b.typing("typed meanwhile")
 
-	s, err = serve(&log, binary, "serve", "--model", "demo", "--port", s.url[strings.LastIndexByte(s.url, ':')+1:])
+	s, err = process.Start(&log, binary, "serve", "--model", "demo", "--port", s.URL[strings.LastIndexByte(s.URL, ':')+1:])
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.interrupt(); err != nil {
+		if err := s.Interrupt(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -136,7 +137,7 @@ func TestEngineKilled(t *testing.T) {
 // TestClosedAtTheEnd closes the page the moment an answer has ended, before it
 // can be on the disk.
 func TestClosedAtTheEnd(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	js[bool](b, `(() => {
 		const stop = document.querySelector('#stop');
 		window.before = true;
@@ -160,7 +161,7 @@ func TestClosedAtTheEnd(t *testing.T) {
 
 // TestClosedMidway closes the page in the middle of an answer.
 func TestClosedMidway(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.holds(t, someOf)
 	b := open(t, p.url, "/")
 	b.expect("ERR_")
@@ -183,16 +184,16 @@ func TestKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s, err := serve(&log, binary, "serve", "--model", "demo", "--port", "0", "--key-file", file)
+	s, err := process.Start(&log, binary, "serve", "--model", "demo", "--port", "0", "--key-file", file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.interrupt(); err != nil {
+		if err := s.Interrupt(); err != nil {
 			t.Error(err)
 		}
 	})
-	b := openTab(t, chrome, s.url, "", newStore)
+	b := openTab(t, chrome, s.URL, "", newStore)
 	b.expect("401")
 	b.run(navigate(b.url + "/"))
 	b.wait(`document.querySelector('#key-dialog').open`)

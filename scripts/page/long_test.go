@@ -38,7 +38,7 @@ func TestLongConversation(t *testing.T) {
 	}
 	const words = 150
 	frames := func(messages int) (frames, touched int) {
-		p := newProxy(t, served.url)
+		p := newProxy(t, served.URL)
 		p.plays(streams(func(s stream, _ *http.Request) {
 			for i := range words {
 				s.content(fmt.Sprintf("word%d ", i))

@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"calla/scripts/process"
 )
 
 // root is the repository's, seen from this package.
 const root = "../.."
 
 var (
-	served *server         // the process that most tests talk to
+	served *process.Server // the process that most tests talk to
 	binary string          // what it runs
 	chrome context.Context // of the browser that all tests share
 )
@@ -43,7 +45,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	if binary, err = build(dir); err != nil {
+	if binary, err = process.Binary(root, dir); err != nil {
 		return 0, err
 	}
 	var log bytes.Buffer
@@ -56,7 +58,7 @@ func run(m *testing.M) (code int, err error) {
 			}
 		}
 	}()
-	if served, err = serve(&log, binary, "serve", "--model", "demo", "--port", "0"); err != nil {
+	if served, err = process.Start(&log, binary, "serve", "--model", "demo", "--port", "0"); err != nil {
 		return 0, err
 	}
 	var end func()
@@ -65,23 +67,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	code = m.Run()
 	end()
-	return code, served.interrupt()
-}
-
-// build returns the calla to test: the one that CALLA_BINARY names, or one
-// built into dir.
-func build(dir string) (string, error) {
-	if bin := os.Getenv("CALLA_BINARY"); bin != "" {
-		return filepath.Abs(bin)
-	}
-	bin := filepath.Join(dir, "calla")
-	cmd := exec.Command("go", "build", "-o", bin, "./app")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build calla: %w\n%s", err, out)
-	}
-	return bin, nil
+	return code, served.Interrupt()
 }
 
 func findChromium() (string, error) {

@@ -16,7 +16,7 @@ func in[T any](b *tab, module, function string) T {
 
 // TestEventReader has a stream read the same wherever its pieces break.
 func TestEventReader(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	for _, tt := range []struct {
 		name, stream string
 		want         []string
@@ -50,7 +50,7 @@ func TestEventReader(t *testing.T) {
 
 // TestRequestMessages has a path of messages become what the API takes.
 func TestRequestMessages(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	for _, tt := range []struct {
 		name, path, system, want string
 	}{
@@ -85,7 +85,7 @@ func decoded(t *testing.T, document string) any {
 // TestVersions walks a tree of messages in which the first was edited and an
 // answer was asked for again.
 func TestVersions(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	const tree = `new Map([['a', null, 1], ['a1', 'a', 2], ['a2', 'a', 3], ['b', null, 4], ['b1', 'b', 5], ['c', 'a1', 6]]
 		.map(([id, parent, created]) => [id, { id, parent, created, role: 'x' }]))`
 	for _, tt := range []struct{ name, call, want string }{
@@ -107,7 +107,7 @@ func TestVersions(t *testing.T) {
 
 // TestReadFiles has text told from what is none.
 func TestReadFiles(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	for _, tt := range []struct{ name, bytes, want string }{
 		{"UTF-8", `[0xc3, 0xa9]`, "é"},
 		{"UTF-8 with a mark", `[0xef, 0xbb, 0xbf, 0x61]`, "a"},
@@ -134,7 +134,7 @@ func TestReadFiles(t *testing.T) {
 // TestGrowingMarkdown has an answer that grows come to what it is at once, and
 // keep the elements of what is finished.
 func TestGrowingMarkdown(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	source := "# A\n\nText with **bold**\nand more.\n\n```go\nx := 1\n\ny := 2\n```\n\n1. one\n2. two\n\n   inner\n\n| a |\n|---|\n| 1 |\n\nA [link][ref].\n\n[ref]: https://example.org/\n"
 	got := in[[]string](b, "markdown.js", `({ Prose }) => {
 		const source = `+quote(source)+`;

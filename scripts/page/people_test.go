@@ -40,7 +40,7 @@ func TestAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(streams(everything))
 	p.set(func(p *proxy) {
 		p.status = func(s map[string]any) {
@@ -99,7 +99,7 @@ func TestAccessibility(t *testing.T) {
 
 // TestKeyboard does everything without a mouse.
 func TestKeyboard(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/")
 	if got := js[string](b, `document.activeElement.id`); got != "composer-text" {
 		t.Errorf("the focus begins at %q, want the box", got)
@@ -154,7 +154,7 @@ func TestKeyboard(t *testing.T) {
 
 // TestInputMethod has Enter belong to the input method while it composes.
 func TestInputMethod(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(says("はい。"))
 	b := open(t, p.url, "/")
 	b.run(command(input.ImeSetComposition, input.ImeSetCompositionParams{Text: "にほん", SelectionStart: 3, SelectionEnd: 3}))
@@ -177,7 +177,7 @@ func TestInputMethod(t *testing.T) {
 
 // TestDirections has right-to-left text run so, beside text that does not.
 func TestDirections(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(says("مرحبا بالعالم\n\nHello again\n\n1. שלום\n2. עולם"))
 	b := open(t, p.url, "/")
 	b.typing("שלום")
@@ -195,7 +195,7 @@ func TestDirections(t *testing.T) {
 
 // TestNarrow has the page fit a small window, with the list at hand.
 func TestNarrow(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	p.plays(streams(everything))
 	b := open(t, p.url, "/")
 	b.run(sized(320, 640, 1))
@@ -218,7 +218,7 @@ func TestNarrow(t *testing.T) {
 
 // TestReducedMotion has nothing move where that was asked for.
 func TestReducedMotion(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	release := make(chan bool)
 	p.plays(streams(func(s stream, r *http.Request) {
 		select {
@@ -243,7 +243,7 @@ func TestReducedMotion(t *testing.T) {
 
 // TestScreenReader has the page say what happens, and name what it has.
 func TestScreenReader(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	b.asked("What is the capital of France?")
 	b.wait(`document.querySelector('#announcer').textContent.includes('The capital of France is Paris.')`)
 	for selector, want := range map[string]string{
@@ -257,7 +257,7 @@ func TestScreenReader(t *testing.T) {
 
 // TestNothingLost closes the page the moment after a key is pressed.
 func TestNothingLost(t *testing.T) {
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	b.typing("a thought of")
 	b.leaving(`(() => { const box = document.querySelector('#composer-text'); box.value += ' my own'; box.dispatchEvent(new Event('input')); window.before = true; location.reload(); return true; })()`)
 	b.wait(`!window.before && document.querySelector('#composer-text')?.value === 'a thought of my own'`)

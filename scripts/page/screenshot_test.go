@@ -20,7 +20,7 @@ func TestScreenshot(t *testing.T) {
 	if dir == "" {
 		t.Skip("makes pictures where CALLA_SCREENSHOTS names a folder for them")
 	}
-	b := open(t, served.url, "/")
+	b := open(t, served.URL, "/")
 	b.run(sized(1180, 840, 1.5))
 	for _, question := range []string{"Is 17 a prime number?", "List three fruits.", "What is 347 + 586?"} {
 		b.asked(question)

@@ -1,7 +1,11 @@
 package page
 
 import (
+	"errors"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -9,7 +13,7 @@ import (
 // TestStatus has the view show what the server says, the last hour, and how to
 // connect.
 func TestStatus(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/")
 	b.asked("What is the capital of France?")
 	p.set(func(p *proxy) {
@@ -48,7 +52,7 @@ func TestStatus(t *testing.T) {
 // TestHour has the charts show what the server counted: the same in any browser,
 // and nothing where there was nothing.
 func TestHour(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	minutes := []any{
 		map[string]any{"start": "2026-05-04T12:08:00Z", "prefill": map[string]any{"tokens": 900, "seconds": 1.5}, "decode": map[string]any{"tokens": 0, "seconds": 0}},
 		map[string]any{"start": "2026-05-04T13:05:00Z", "prefill": map[string]any{"tokens": 300, "seconds": 1}, "decode": map[string]any{"tokens": 70, "seconds": 0.5}},
@@ -101,7 +105,7 @@ func TestHour(t *testing.T) {
 
 // TestReceipt has what is known of the files said in words.
 func TestReceipt(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/#/status")
 	known := func(more map[string]any) map[string]any {
 		r := map[string]any{"repository": "owner/name", "revision": "abcdef", "files": 12, "bytes": 20.4e9, "digest": "sha256:0123"}
@@ -131,7 +135,7 @@ func TestReceipt(t *testing.T) {
 
 // TestStates has each state of the engine said in words.
 func TestStates(t *testing.T) {
-	p := newProxy(t, served.url)
+	p := newProxy(t, served.URL)
 	b := open(t, p.url, "/#/status")
 	for _, tt := range []struct {
 		name, want, remedy string
@@ -154,6 +158,52 @@ func TestStates(t *testing.T) {
 				t.Errorf("the remedy is %q, want %q", got, tt.remedy)
 			}
 			b.wait(`document.querySelector('#engine-state').textContent === ` + quote(tt.want))
+		})
+	}
+}
+
+// TestSnippets runs what people are to copy, where there is what runs it.
+func TestSnippets(t *testing.T) {
+	b := open(t, served.URL, "/#/status")
+	b.wait(`document.querySelector('.connect .code')`)
+	for _, tt := range []struct {
+		name, want string
+		command    func(t *testing.T, code string) *exec.Cmd
+	}{
+		{"curl", `"content":"`, func(t *testing.T, code string) *exec.Cmd {
+			if _, err := exec.LookPath("curl"); err != nil {
+				t.Skip("needs curl")
+			}
+			return exec.Command("sh", "-c", code)
+		}},
+		{"Python", "\n", func(t *testing.T, code string) *exec.Cmd {
+			python := os.Getenv("CALLA_CLIENTS_PYTHON")
+			if python == "" {
+				t.Skip("needs CALLA_CLIENTS_PYTHON, a Python with the package openai: run scripts/test")
+			}
+			return exec.Command(python, "-c", code)
+		}},
+		{"Node", "\n", func(t *testing.T, code string) *exec.Cmd {
+			modules := os.Getenv("CALLA_NODE_MODULES")
+			if modules == "" {
+				t.Skip("needs CALLA_NODE_MODULES, a folder with the package openai: run scripts/test")
+			}
+			dir := t.TempDir()
+			file := filepath.Join(dir, "snippet.mjs")
+			if err := errors.Join(os.Symlink(modules, filepath.Join(dir, "node_modules")), os.WriteFile(file, []byte(code), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			return exec.Command("node", file)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code := js[string](b, `[...document.querySelectorAll('.connect .code')].find((f) => f.querySelector('figcaption span').textContent === `+quote(tt.name)+`).querySelector('code').textContent`)
+			cmd := tt.command(t, code)
+			cmd.Env = append(os.Environ(), "NO_PROXY=*")
+			out, err := cmd.Output()
+			if err != nil || !strings.Contains(string(out), tt.want) || strings.TrimSpace(string(out)) == "" {
+				t.Errorf("%s: %v\n%s", code, err, out)
+			}
 		})
 	}
 }
