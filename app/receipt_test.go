@@ -25,7 +25,7 @@ func TestKeptReceipt(t *testing.T) {
 	old, young := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2026, 2, 2, 3, 4, 5, 0, time.UTC)
 	files := func(origin download.Origin, verified time.Time) string {
 		text, err := json.Marshal(map[string]any{
-			"folder": "/home/person/secret", "repository": "owner/name", "revision": "abc", "total": 12,
+			"folder": "/secret/models", "repository": "owner/name", "revision": "abc", "total": 12,
 			"files": []map[string]any{
 				{"name": "config.json", "digest": b, "size": 2, "origin": download.Found, "piece": 1, "verified": young},
 				{"name": "a.safetensors", "digest": a, "size": 10, "origin": origin, "piece": 1, "verified": verified},
