@@ -97,14 +97,6 @@ def turns(engines, rounds, measure):
 def resident(makers, rounds, prompts, steps):
     """Speeds of engines that stay loaded, and the most memory each took."""
     engines = {name: make() for name, make in makers.items()}
-    cells = []
-    for n in prompts:
-        cell = Cell(f"prefill {n}", "tok/s", n)
-        for e in engines.values():
-            e.prefill(min(n, 512))  # pages and caches are warm
-        turns(list(engines), rounds if n < 2048 else max(2, rounds // 2),
-              lambda name: cell.add(name, engines[name].prefill(n)))
-        cells.append(cell)
     cell = Cell(f"decode at {CONTEXT}", "tok/s", steps)
     for e in engines.values():
         e.prefill(CONTEXT)
@@ -114,10 +106,24 @@ def resident(makers, rounds, prompts, steps):
         engines[name].prefill(CONTEXT)
         cell.add(name, engines[name].decode(steps))
     turns(list(engines), 2 * rounds, decode)
-    cells.append(cell)
-    bandwidth = engines["Calla"].ask("bandwidth 512")["bytes_a_second"]
+    cells = [cell]
+    for n in prompts:
+        cell = Cell(f"prefill {n}", "tok/s", n)
+        for e in engines.values():
+            e.prefill(min(n, 512))  # pages and caches are warm
+        turns(list(engines), rounds if n < 2048 else max(2, rounds // 2),
+              lambda name: cell.add(name, engines[name].prefill(n)))
+        cells.append(cell)
     systems = {name: e.system for name, e in engines.items()}
-    return cells, {name: e.end() for name, e in engines.items()}, bandwidth, systems
+    return cells, {name: e.end() for name, e in engines.items()}, systems
+
+
+def bandwidth(maker):
+    """How many bytes a second the threads of a process of its own can read."""
+    e = maker()
+    best = e.ask("bandwidth 512")["bytes_a_second"]
+    e.end()
+    return best
 
 
 def starts(makers, rounds):
@@ -160,15 +166,34 @@ def table(title, names, lines):
     sys.stdout.flush()
 
 
+def check(title, makers):
+    """Says how far apart the engines' logits are after a short prompt, and how many greedy tokens they share."""
+    logits, tokens = [], []
+    for make in makers.values():
+        e = make()
+        e.prefill(16)
+        logits.append(e.ask("logits 0")["logits"])
+        tokens.append(e.ask("greedy 16")["tokens"])
+        e.end()
+    ours, theirs = logits
+    mean = statistics.fmean(ours)
+    spread = sum((x - mean) ** 2 for x in ours) ** 0.5
+    apart = sum((x - y) ** 2 for x, y in zip(ours, theirs)) ** 0.5
+    same = next((i for i, (x, y) in enumerate(zip(*tokens)) if x != y), len(tokens[0]))
+    print(f"{title}: logits apart by {apart / spread:.2%} of their spread, {same} of {len(tokens[0])} greedy tokens are "
+          "the same before one differs", flush=True)
+
+
 def compare(title, makers, a):
     """Measures two engines and prints what came of it."""
     names = list(makers)
-    cells, peaks, bandwidth, systems = resident(makers, a.rounds, a.prompts, a.steps)
+    cells, peaks, systems = resident(makers, a.rounds, a.prompts, a.steps)
+    read = bandwidth(makers["Calla"])
     if a.starts:
         cells += starts(makers, a.starts)
     table(title, names, rows(cells, peaks, names))
-    print(f"\nRead bandwidth {bandwidth / 1e9:.1f} GB/s. " + "; ".join(f"{n}: {s}" for n, s in systems.items()) + ".")
-    return {"title": title, "peak": peaks, "bandwidth": bandwidth, "systems": systems,
+    print(f"\nRead bandwidth {read / 1e9:.1f} GB/s. " + "; ".join(f"{n}: {s}" for n, s in systems.items()) + ".")
+    return {"title": title, "peak": peaks, "bandwidth": read, "systems": systems,
             "cells": [{"what": c.what, "work": c.work, "seconds": c.times} for c in cells]}
 
 
@@ -183,24 +208,32 @@ def main():
     p.add_argument("--starts", type=int, default=4, help="fresh processes")
     p.add_argument("--prompts", type=lambda s: [int(n) for n in s.split(",") if n], default=PROMPTS)
     p.add_argument("--steps", type=int, default=STEPS)
+    p.add_argument("--check", action="store_true", help="compare values instead of speeds")
     p.add_argument("--json", help="file for every single time")
     p.add_argument("models", nargs="+", metavar="NAME=CHECKPOINT[,GGUF]")
     a = p.parse_args()
     raw = []
+
+    def keep():
+        if a.json:
+            with open(a.json, "w") as f:
+                json.dump(raw, f, indent=1)
     for m in a.models:
         name, _, paths = m.partition("=")
         checkpoint, _, gguf = paths.partition(",")
         ours = {"Calla": lambda: Engine(shlex.split(a.calla), checkpoint, a.threads)}
-        threads = f"{a.threads} thread" + "s" * (a.threads != 1)
+        theirs = {}
         if a.llama and gguf:
-            theirs = lambda: Engine(shlex.split(a.llama), gguf, a.threads, a.option)  # noqa: E731
-            raw.append(compare(", ".join([name, threads, *a.option]), {**ours, "llama.cpp": theirs}, a))
+            theirs["llama.cpp"] = lambda: Engine(shlex.split(a.llama), gguf, a.threads, a.option)
         if a.mlx:
-            theirs = lambda: Engine(shlex.split(a.mlx), checkpoint, a.threads)  # noqa: E731
-            raw.append(compare(f"{name}, {threads}", {**ours, "mlx-lm": theirs}, a))
-    if a.json:
-        with open(a.json, "w") as f:
-            json.dump(raw, f, indent=1)
+            theirs["mlx-lm"] = lambda: Engine(shlex.split(a.mlx), checkpoint, a.threads)
+        for peer, make in theirs.items():
+            title = ", ".join([name, f"{a.threads} thread" + "s" * (a.threads != 1), *a.option])
+            if a.check:
+                check(f"{title}, {peer}", {**ours, peer: make})
+            else:
+                raw.append(compare(title, {**ours, peer: make}, a))
+                keep()
 
 
 if __name__ == "__main__":
