@@ -27,6 +27,7 @@ var floors = [][]string{
 var apart = map[string][]string{
 	"app/desktop":    nil,
 	"app/menu":       nil,
+	"app/power":      nil,
 	"app/prefs":      nil,
 	"app/supervise":  nil,
 	"app/tray":       {"app/menu"},
@@ -49,7 +50,7 @@ var homes = map[string][]string{
 	"fyne.io/systray":                       {"app/tray"},
 	"github.com/ebitengine/purego":          {"metal"},
 	"github.com/getlantern/systray":         {"app/tray"},
-	"github.com/godbus/dbus":                {"app/tray", "app/desktop", inTests},
+	"github.com/godbus/dbus":                {"app/tray", "app/desktop", "app/power", inTests},
 	"github.com/google/go-cmp":              {inTests},
 	"github.com/gorilla/mux":                {"core/server"},
 	"github.com/hashicorp/golang-lru":       {"core/engine"},
