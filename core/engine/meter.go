@@ -179,6 +179,9 @@ func (m *meter) stepped() { m.update(func() { m.totals.Steps++ }) }
 func (m *meter) end(r Result, err error) {
 	m.update(func() {
 		now := time.Now()
+		if m.run.Stage == StageDecoding {
+			m.count(0) // the step that chose no token was work too
+		}
 		m.totals.PromptTokens += int64(r.PromptTokens)
 		m.totals.CachedTokens += int64(r.CachedTokens)
 		m.totals.Tokens += int64(r.CompletionTokens)
