@@ -193,6 +193,7 @@ export class Conversations extends EventTarget {
       await this.#keep([message], conversation);
     });
     this.#unkept.delete(message);
+    localStorage.removeItem(lockOf(message)); // of a page that was left and came back
   }
 
   stop() {
