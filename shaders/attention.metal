@@ -149,7 +149,7 @@ inline bfloat gated(float o, bfloat gate) { return bfloat(rounded(o) * rounded(s
 // absolute positions. A simdgroup takes eight rows of q; the grid is
 // [rows × HEADS / KV_HEADS / 32, KV_HEADS].
 //
-// Flops of a row at position p: 4 (p + 1) × HEADS × D, and what the last blocks
+// Flops of a row at position p: 4 (p + 1) × HEADS × D, and what the last eight keys
 // are more.
 template <int D>
 [[max_total_threads_per_threadgroup(128)]] kernel void attend_rows(
@@ -190,7 +190,8 @@ template <int D>
 }
 
 // attend_spans: one row's attention over span keys from group.x × span on, for
-// the query heads of KV head group.y. Decode only. At most eight query heads.
+// the query heads of KV head group.y. Decode only. At most eight query heads, and
+// the flops of eight: at position p 4 (p + 1) × 8 × D a KV head.
 //
 //   partial  [KV_HEADS, spans, 8, D] weighted sums
 //   stats    [KV_HEADS, spans, 8] (largest score, sum of weights)
@@ -222,6 +223,7 @@ template <int D>
 }
 
 // attend_merge: the spans of query head group, in order, and the output gate.
+// Flops: 5 × spans × D a head.
 template <int D>
 [[max_total_threads_per_threadgroup(256)]] kernel void attend_merge(
     constant AttendArgs& args [[buffer(0)]],

@@ -18,7 +18,9 @@
 // and what lies beyond adds exact zeros.
 //
 // Flops a sub-chunk of 64 rows and value head, with K and V key and value
-// dimensions: pairs 2 × 2 × 64² K + 64³ / 3, walk 2 × 64 (3 K V + 2 × 64 V).
+// dimensions: pairs 5/8 × 4 × 64² K for the products up to the diagonal, in blocks
+// of 16 by 8, and 64³ to solve for T; walk 2 × 64 × 3 K V, and 9/16 × 4 × 64² V for
+// the products with T and A, in blocks of 8 by 8.
 #include "delta.h"
 #include "matrix.h"
 

@@ -15,7 +15,9 @@
 //
 // A threadgroup makes a value head. conv_in is read by several, so conv_out is
 // another buffer; of the heads that share a key head the first writes its part.
-// Bytes of state: 2 × 4 × VALUE_HEADS × VD × KD a row.
+// Bytes of state: 2 × 4 × VALUE_HEADS × VD × KD a row. Flops a value head: 7 KD VD
+// for decay, memory, write and output, 128 VD to sum across lanes and for every
+// lane to have d, 12 (2 KD + VD) for convolution and silu, 10 a thread for gates.
 #include "delta.h"
 
 constant constexpr uint ROWS = 4;  // of the state that a simdgroup has under way

@@ -272,6 +272,26 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// TestArithmetic counts what a kernel calculates, by what runs of it.
+func TestArithmetic(t *testing.T) {
+	m, err := OpenTraced(built(t, "libcalla-traced.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kernel, want := range map[string]uint64{"good_race": 0, "arithmetic": 2 * (2*8*8*8 + 2*20)} {
+		t.Run(kernel, func(t *testing.T) {
+			got := m.Flops(func() {
+				if _, err := seeded(t, m, kernel, 1, 0); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if got != want {
+				t.Errorf("%d operations, want %d", got, want)
+			}
+		})
+	}
+}
+
 // TestTraffic counts the bytes of a kernel that reads its input once and of one
 // that reads it twice.
 func TestTraffic(t *testing.T) {

@@ -9,12 +9,14 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Traced is a library that counts the bytes kernels load and store.
+// Traced is a library that counts the bytes kernels load and store, and their
+// arithmetic.
 type Traced struct {
 	*Library
 	watch  func(unsafe.Pointer, uintptr)
 	counts func(unsafe.Pointer, *[4]uint64)
 	forget func()
+	flops  func() uint64
 }
 
 // Traffic is bytes of a buffer that kernels touched: each once, and as often as
@@ -31,14 +33,24 @@ func OpenTraced(path string) (*Traced, error) {
 	t := &Traced{Library: l.(*Library)}
 	for symbol, f := range map[string]any{
 		"msl_trace_watch": &t.watch, "msl_trace_counts": &t.counts, "msl_trace_forget": &t.forget,
+		"msl_trace_flops": &t.flops,
 	} {
 		address, err := purego.Dlsym(t.handle, symbol)
 		if err != nil {
-			return nil, fmt.Errorf("emulator: %s counts no bytes: %w", path, err)
+			return nil, fmt.Errorf("emulator: %s counts nothing: %w", path, err)
 		}
 		purego.RegisterFunc(f, address)
 	}
 	return t, nil
+}
+
+// Flops returns how many floating-point operations kernels did while f ran:
+// additions, multiplications and divisions, two for a multiply-add. The simdgroup
+// operations that the machine does for all lanes at once count once.
+func (t *Traced) Flops(f func()) uint64 {
+	before := t.flops()
+	f()
+	return t.flops() - before
 }
 
 // Watch counts what is touched of a buffer from here on.

@@ -78,6 +78,13 @@ kernel void bad_unwritten(device float* y [[buffer(0)]], uint tid [[thread_index
 kernel void copy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
   y[tid] = x[tid];
 }
+// One product of matrices and, in lanes below 20, a multiply-add: 1024 and 40
+// operations a simdgroup.
+kernel void arithmetic(device float* y [[buffer(0)]], uint tid [[thread_index_in_threadgroup]]) {
+  simdgroup_float8x8 a = make_filled_simdgroup_matrix<float, 8, 8>(float(tid));
+  simdgroup_multiply_accumulate(a, a, a, a);
+  y[tid] = tid % 32 < 20 ? a.thread_elements()[0] * y[tid] + 1.0f : a.thread_elements()[1];
+}
 // Function constants: read in the kernel's own body, and in a function's.
 constant uint FACTOR [[function_constant(0)]];
 constant uint OFFSET [[function_constant(2)]];

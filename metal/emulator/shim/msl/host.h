@@ -37,6 +37,14 @@ inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #define MSL_RT inline __attribute__((always_inline))
 #endif
 
+// What one lane does for all. Its arithmetic counts in a traced build, its loads of
+// the exchange slots do not.
+#if defined(MSL_TRACE)
+#define MSL_ALL inline __attribute__((noinline, no_sanitize("coverage")))
+#else
+#define MSL_ALL MSL_RT
+#endif
+
 namespace msl::host {
 template <class T> using id = T;
 template <class T> inline T& tgvar(const char* file, int line) {
@@ -145,7 +153,7 @@ template <class T> inline void simdgroup_store(simdgroup_matrix<T, 8, 8> s, T* d
 }
 namespace detail {
 struct Frag { float a[2], b[2], c[2]; };
-MSL_RT void mma_all(Frag* f) {
+MSL_ALL void mma_all(Frag* f) {
   float A[8][8], B[8][8], D[8][8];
   for (uint l = 0; l < 32; l++)
     for (uint k = 0; k < 2; k++) {
