@@ -33,10 +33,14 @@ func (p *benchPeer) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.ourKey, "key", "", "key of the server at --url; rather set CALLA_KEY")
 }
 
-// check refuses flags that have no meaning alone.
+// check refuses flags that have no meaning alone, and what is no address.
 func (p *benchPeer) check() error {
 	if p.url != "" {
-		return nil
+		err := bench.CheckAddress("the other server", p.url)
+		if err == nil && p.ours != "" {
+			err = bench.CheckAddress("our server", p.ours)
+		}
+		return err
 	}
 	for flag, given := range map[string]bool{
 		"against-model": p.model != "", "against-key": p.key != "", "chat": p.chat, "url": p.ours != "",

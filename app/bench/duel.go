@@ -64,8 +64,9 @@ func (d *Duel) Run(ctx context.Context, p Plan) ([]Pair, error) {
 			if d.Tell != nil {
 				d.Tell(fmt.Sprintf("%d tokens, then %d more: a warm-up and %d rounds of both", n, p.Tokens, p.Runs))
 			}
-			d.measure(ctx, &x, p.Tokens)
-			x.summarise(slices.Contains(p.Prompts, n), slices.Contains(p.Contexts, n))
+			prompt, context := slices.Contains(p.Prompts, n), slices.Contains(p.Contexts, n)
+			d.measure(ctx, &x, p.Tokens, context)
+			x.summarise(prompt, context)
 		}
 		pairs = append(pairs, x)
 	}
@@ -74,8 +75,8 @@ func (d *Duel) Run(ctx context.Context, p Plan) ([]Pair, error) {
 
 // measure fills in the rounds of a pair, in the order ours, theirs, theirs,
 // ours, so that what the machine does meanwhile falls on both. A round counts
-// where both of its runs do.
-func (d *Duel) measure(ctx context.Context, x *Pair, tokens int) {
+// where both of its runs do; timed says that decode is measured too.
+func (d *Duel) measure(ctx context.Context, x *Pair, tokens int, timed bool) {
 	for _, a := range []Asked{d.Ours, d.Theirs} {
 		if _, err := a.Ask(ctx, d.next(x.Tokens), tokens); err != nil {
 			if ctx.Err() == nil {
@@ -94,7 +95,7 @@ func (d *Duel) measure(ctx context.Context, x *Pair, tokens int) {
 			if round%2 == 1 {
 				who = 1 - turn
 			}
-			s, why, err := d.turn(ctx, who, text, tokens)
+			s, why, err := d.turn(ctx, who, text, tokens, timed)
 			if ctx.Err() != nil {
 				return
 			}
@@ -141,7 +142,7 @@ func (d *Duel) next(tokens int) string {
 }
 
 // turn asks one of the servers and says why that does not count.
-func (d *Duel) turn(ctx context.Context, who int, text string, tokens int) (s Sample, why string, err error) {
+func (d *Duel) turn(ctx context.Context, who int, text string, tokens int, timed bool) (s Sample, why string, err error) {
 	asked, watch := d.Ours, d.OurWatch
 	if who == theirs {
 		asked, watch = d.Theirs, d.TheirWatch
@@ -151,6 +152,9 @@ func (d *Duel) turn(ctx context.Context, who int, text string, tokens int) (s Sa
 	disturbed := end()
 	if err != nil {
 		return s, "", err
+	}
+	if !timed {
+		tokens = 0
 	}
 	if why = refuse(s, 0, tokens, headTokens); why == "" {
 		why = disturbed

@@ -84,7 +84,7 @@ func TestDuelRefuses(t *testing.T) {
 		{"a peer that cuts the text and says so", func(_ int, s *Sample) error { s.Prompt = 64; return nil }, 5, "one cut it", ""},
 		{"a peer that lies", func(_ int, s *Sample) error { s.Prompt *= 10; return nil }, 5, "count 100 and 1000 tokens", ""},
 		{"another tokenizer", func(_ int, s *Sample) error { s.Prompt += 10; return nil }, 5, "", "100 tokens to us and 110 to the other"},
-		{"a peer that ends early", func(_ int, s *Sample) error { s.Generated = 3; return nil }, 0, "ended after 3 tokens", ""},
+		{"a peer that ends early", func(_ int, s *Sample) error { s.Generated = 3; return nil }, 0, "ended before 8 tokens", ""},
 		{"a peer that does not stream", func(_ int, s *Sample) error { s.Decode = 0; return nil }, 0, "must stream", ""},
 		{"a peer that fails at once", func(int, *Sample) error { return errors.New("no answer") }, 0, "the warm-up failed: no answer", ""},
 		{"a peer that fails in the middle", func(asked int, _ *Sample) error {
@@ -118,6 +118,18 @@ func TestDuelRefuses(t *testing.T) {
 				t.Errorf("a ratio of %v where refused is %q", x.Prefill, x.Refused)
 			}
 		})
+	}
+}
+
+// Where a length is no context, answers may be as short as they like.
+func TestDuelOfPromptsAlone(t *testing.T) {
+	d, _, _ := newDuel(func(_ int, s *Sample) error { s.Generated, s.Decode = 1, 0; return nil })
+	pairs, err := d.Run(context.Background(), Plan{Prompts: []int{100}, Tokens: 11, Runs: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := pairs[0]; x.Refused != "" || x.Prefill == nil || x.Decode != nil {
+		t.Errorf("pair %+v, want prefill alone", x)
 	}
 }
 

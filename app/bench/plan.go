@@ -34,9 +34,9 @@ type Plan struct {
 	Runs     int   // that count, after one that warms up
 }
 
-// NewPlan completes a plan for contexts of at most maxSeq tokens: empty lists
-// become n lengths from Shortest to Longest, or to what leaves room for the
-// generated tokens.
+// NewPlan completes a plan for contexts of at most maxSeq tokens. One that names
+// no lengths gets n of each, from Shortest to Longest or to what leaves room for
+// the generated tokens; one that names prompts or contexts measures those alone.
 func NewPlan(p Plan, maxSeq, n int) (Plan, error) {
 	if p.Runs < MinRuns {
 		return p, fmt.Errorf("bench: runs are %d, want at least %d: fewer have no spread worth the name", p.Runs, MinRuns)
@@ -45,17 +45,12 @@ func NewPlan(p Plan, maxSeq, n int) (Plan, error) {
 		return p, fmt.Errorf("bench: generated tokens are %d, want at least %d: a step is timed over several", p.Tokens, MinTokens)
 	}
 	room := maxSeq - p.Tokens
-	if len(p.Prompts) == 0 || len(p.Contexts) == 0 {
+	if len(p.Prompts) == 0 && len(p.Contexts) == 0 {
 		if room < Shortest {
-			return p, fmt.Errorf("bench: max-seq %d has no room for %d prompt and %d generated tokens: raise it, or name --prompts and --contexts", maxSeq, Shortest, p.Tokens)
+			return p, fmt.Errorf("bench: a context of %d has no room for %d prompt and %d generated tokens: raise --max-seq, or name --prompts and --contexts", maxSeq, Shortest, p.Tokens)
 		}
-		all := spaced(Shortest, min(Longest, room), n)
-		if len(p.Prompts) == 0 {
-			p.Prompts = all
-		}
-		if len(p.Contexts) == 0 {
-			p.Contexts = all
-		}
+		p.Prompts = spaced(Shortest, min(Longest, room), n)
+		p.Contexts = p.Prompts
 	}
 	var err error
 	if p.Prompts, err = checked("prompts", p.Prompts, room); err != nil {

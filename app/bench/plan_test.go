@@ -24,10 +24,10 @@ func TestNewPlan(t *testing.T) {
 		{"quick", Plan{Tokens: 32, Runs: 5}, 8192, QuickLengths, []int{256, 1408, 8128}, nil, ""},
 		{"too narrow for ten", Plan{Tokens: 32, Runs: 5}, 512, Lengths, []int{256, 320, 384, 448}, nil, ""},
 		{"room for one", Plan{Tokens: 32, Runs: 5}, 288, Lengths, []int{256}, nil, ""},
-		{"no room", Plan{Tokens: 32, Runs: 5}, 287, Lengths, nil, nil, "no room"},
+		{"no room", Plan{Tokens: 32, Runs: 5}, 287, Lengths, nil, nil, "has no room for 256 prompt and 32"},
 		{"named", named, 520, Lengths, []int{64, 512}, []int{100}, ""},
 		{"named, too long", named, 519, Lengths, nil, nil, "prompts has 512, want 1 to 511"},
-		{"prompts alone named", Plan{Prompts: []int{7}, Tokens: 32, Runs: 5}, 512, QuickLengths, []int{7}, []int{256, 320, 448}, ""},
+		{"prompts alone named", Plan{Prompts: []int{7}, Tokens: 32, Runs: 5}, 512, QuickLengths, []int{7}, []int{}, ""},
 		{"too few runs", Plan{Tokens: 32, Runs: 4}, 8192, Lengths, nil, nil, "runs are 4"},
 		{"too few tokens", Plan{Tokens: 7, Runs: 5}, 8192, Lengths, nil, nil, "generated tokens are 7"},
 	} {

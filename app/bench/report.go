@@ -183,7 +183,7 @@ func digits(x float64) string {
 	case a >= 1:
 		return fmt.Sprintf("%.2f", x)
 	}
-	return fmt.Sprintf("%.2g", x)
+	return fmt.Sprintf("%.3g", x)
 }
 
 func memory(n int64) string {

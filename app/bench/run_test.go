@@ -56,7 +56,7 @@ func TestRunnerRefuses(t *testing.T) {
 		{"a cache at times", func(run int, s *Sample) error { s.Cached = run % 2; return nil }, 5, "", 5},
 		{"another client", always(func(s *Sample) { s.Others = 1 }), 0, "another request had the engine", 15},
 		{"another count", always(func(s *Sample) { s.Prompt-- }), 0, "99 tokens of the prompt were evaluated, want 100", 15},
-		{"an early end", always(func(s *Sample) { s.Generated = 7 }), 0, "ended after 7 tokens", 15},
+		{"an early end", always(func(s *Sample) { s.Generated = 7 }), 0, "ended before 8 tokens", 15},
 		{"no stream", always(func(s *Sample) { s.Decode = 0 }), 0, "all tokens came at once", 15},
 		{"the warm-up fails", func(int, *Sample) error { return errors.New("device is gone") }, 0, "the warm-up failed: device is gone", 0},
 		{"a failure in the middle", func(run int, _ *Sample) error {

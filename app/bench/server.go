@@ -25,17 +25,29 @@ type Server struct {
 	Client *http.Client
 }
 
+// base returns the address of a server without /v1 at its end.
+func base(name, address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("bench: %s is at %q, want an address such as http://127.0.0.1:8080", name, address)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/v1"), nil
+}
+
+// CheckAddress refuses what can't be the address of a server.
+func CheckAddress(name, address string) error {
+	_, err := base(name, address)
+	return err
+}
+
 // NewServer returns a server at an address, with or without /v1 at its end. The
 // model is the first that it lists where none is named.
 func NewServer(ctx context.Context, name, address, key, model string, chat bool) (*Server, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("bench: %s is at %q, want an address such as http://127.0.0.1:8080", name, address)
+	at, err := base(name, address)
+	if err != nil {
+		return nil, err
 	}
-	s := &Server{
-		Name: name, URL: strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/v1"),
-		Key: key, Model: model, Chat: chat, Client: &http.Client{},
-	}
+	s := &Server{Name: name, URL: at, Key: key, Model: model, Chat: chat, Client: &http.Client{}}
 	if s.Model != "" {
 		return s, nil
 	}
