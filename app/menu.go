@@ -65,9 +65,7 @@ func given(f *pflag.FlagSet) prefs.Values {
 // runMenu is the app, until people quit it or ctx ends. It must be on the main
 // thread.
 func runMenu(ctx context.Context, out io.Writer, over prefs.Values, manifest string) error {
-	if err := tray.Preflight(os.Getenv); errors.Is(err, tray.ErrNoPanel) {
-		fmt.Fprintln(out, "calla: warning:", err)
-	} else if err != nil {
+	if err := showable(ctx, out); err != nil {
 		return noDisplay{err}
 	}
 	a, err := newApp(over, manifest)
@@ -83,6 +81,23 @@ func runMenu(ctx context.Context, out io.Writer, over prefs.Values, manifest str
 	err = tray.Run(o, func(t *tray.Tray) { a.begin(ctx, t) }, a.end)
 	if errors.Is(err, tray.ErrNone) {
 		return noDisplay{err}
+	}
+	return err
+}
+
+// panelWait is how long a panel may take to come: when people log in it may
+// start after Calla.
+const panelWait = 20 * time.Second
+
+// showable says why the menu can't be shown.
+func showable(ctx context.Context, out io.Writer) error {
+	err := tray.Preflight(os.Getenv)
+	if errors.Is(err, tray.ErrNoPanel) {
+		fmt.Fprintf(out, "calla: %v; waiting %v for one\n", err, panelWait)
+	}
+	for end := time.Now().Add(panelWait); errors.Is(err, tray.ErrNoPanel) && time.Now().Before(end) && ctx.Err() == nil; {
+		time.Sleep(redraw)
+		err = tray.Preflight(os.Getenv)
 	}
 	return err
 }

@@ -619,10 +619,19 @@ func TestMenuWithoutDesktop(t *testing.T) {
 			}
 		}
 	})
+	t.Run("no panel", func(t *testing.T) {
+		cmd := w.command("menu")
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != exitNoDisplay || !strings.Contains(string(out), "the menu can't be shown: tray: no panel of this desktop shows icons") {
+			t.Errorf("status %d, %s; want %d and why", got, out, exitNoDisplay)
+		}
+	})
 	t.Run("no panel, and then one", func(t *testing.T) {
 		w.setPreferences(t, "demo = true\nport = 0\nstart-engine = false\n")
 		w.open()
-		w.wait("a warning", func() bool { return strings.Contains(w.out.String(), "no panel of this desktop shows icons") })
+		w.wait("what it waits for", func() bool {
+			return strings.Contains(w.out.String(), "no panel of this desktop shows icons") && strings.Contains(w.out.String(), "waiting 20s for one")
+		})
 		w.addPanel()
 		ctx, cancel := w.context()
 		defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// ErrNoPanel is a desktop that shows no icons. It is no reason to stop: the
-// icon comes by itself with a panel that does.
+// ErrNoPanel is a desktop that shows no icons, or none yet: a panel may come
+// later than programs that start with it.
 var ErrNoPanel = errors.New("tray: no panel of this desktop shows icons (nobody is org.kde.StatusNotifierWatcher)")
 
 // Preflight says why a menu can't be shown. It has to come before Run: without
