@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -100,6 +101,33 @@ func TestHour(t *testing.T) {
 	}
 	if got := js[string](b, `document.querySelector('.chart.prefill').ariaLabel`); !strings.Contains(got, "Nothing in the last hour") {
 		t.Errorf("the chart says %q", got)
+	}
+}
+
+// TestSlowMachine has what slows the machine down said, where something does.
+func TestSlowMachine(t *testing.T) {
+	p := newProxy(t, served.URL)
+	b := open(t, p.url, "/#/status")
+	for _, tt := range []struct {
+		thermal string
+		saving  bool
+		want    string
+	}{
+		{"serious", false, "The machine is hot: answers are slower."},
+		{"critical", true, "The machine is hot and saves power: answers are slower."},
+		{"fair", true, "The machine saves power: answers are slower."},
+		{"fair", false, ""},
+	} {
+		t.Run(fmt.Sprintf("%s, saving %v", tt.thermal, tt.saving), func(t *testing.T) {
+			p.set(func(p *proxy) {
+				p.status = func(s map[string]any) {
+					throughput := s["throughput"].(map[string]any)
+					throughput["thermal"], throughput["low_power"] = tt.thermal, tt.saving
+				}
+			})
+			b := &tab{t: t, ctx: b.ctx, url: b.url}
+			b.wait(`[...document.querySelectorAll('.numbers > div')].find((d) => d.textContent.startsWith('Now'))?.querySelector('.quiet').textContent === ` + quote(tt.want))
+		})
 	}
 }
 

@@ -6,7 +6,7 @@ import { bytes, clock, count, rate, seconds, tokens } from './format.js';
 import { beganAt, hourOf } from './history.js';
 import { forgetKey, key } from './key.js';
 import { apps, languages } from './snippets.js';
-import { receiptWords, remedyFor, stateRemedy, stateWords } from './words.js';
+import { receiptWords, remedyFor, slowWords, stateRemedy, stateWords } from './words.js';
 
 export class StatusView {
   #connected = ''; // what the snippets were made for
@@ -52,7 +52,7 @@ export class StatusView {
       row('Model', model.id, `also as ${model.aliases.join(', ')}`),
       row('Context', tokens(model.max_model_len), used ? `${count(used)} used by the open conversation` : 'no conversation is open', used / model.max_model_len),
       row('Memory', bytes(memory.used_bytes), `of at most ${bytes(memory.needed_bytes)}; the device has ${bytes(memory.limit_bytes)}`, memory.used_bytes / memory.needed_bytes),
-      row('Now', ...nowWords(throughput.now)),
+      row('Now', ...nowWords(throughput)),
       row('Last answer', ...lastWords(throughput.last)),
       row('Queue', queue.running ? '1 request runs' : 'Empty', `${count(queue.waiting)} of at most ${count(queue.capacity)} wait`),
       row('Prefix cache', `${count(cache.entries)} ${cache.entries === 1 ? 'entry' : 'entries'}`, bytes(cache.bytes)),
@@ -108,10 +108,13 @@ function row(name, value, detail, share) {
       share > 0 && el('meter', { value: Math.min(share, 1), 'aria-label': `${name}: ${Math.round(share * 100)} %` })));
 }
 
-function nowWords(now) {
-  if (now.decode_tokens_per_s) return [rate(now.decode_tokens_per_s), 'answering'];
-  if (now.prefill_tokens_per_s) return [rate(now.prefill_tokens_per_s), 'reading a prompt'];
-  return ['Nothing to do', ''];
+function nowWords(throughput) {
+  const { now } = throughput;
+  const slow = slowWords(throughput);
+  const doing = (what) => [what, slow].filter(Boolean).join('. ');
+  if (now.decode_tokens_per_s) return [rate(now.decode_tokens_per_s), doing('answering')];
+  if (now.prefill_tokens_per_s) return [rate(now.prefill_tokens_per_s), doing('reading a prompt')];
+  return ['Nothing to do', slow];
 }
 
 function lastWords(last) {

@@ -75,6 +75,13 @@ export function receiptWords(receipt) {
   return [at ? `Verified on ${day(at)}` : 'Verified', `${repository}, revision ${revision}, ${sources[source]}; ${digests}. ${files}`];
 }
 
+/** slowWords says what makes answers slower than they could be, or "". */
+export function slowWords({ thermal, low_power: saving }) {
+  const hot = thermal === 'serious' || thermal === 'critical';
+  if (!hot && !saving) return '';
+  return `The machine ${[hot && 'is hot', saving && 'saves power'].filter(Boolean).join(' and ')}: answers are slower.`;
+}
+
 /** progressWords says how far a request is before its first word. */
 export function progressWords(p) {
   const percent = p.total ? ` ${Math.floor(100 * p.done / p.total)} %` : '';
