@@ -112,7 +112,12 @@ func readTokenizer(c *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
 // openDevice returns what the settings' backend computes on.
 func (s *settings) openDevice() (backend.Device, error) {
 	switch s.backend {
-	case "auto", "cpu":
+	case "auto":
+		if d, ok := best(); ok {
+			return d, nil
+		}
+		return cpu.New(cpu.Options{}), nil
+	case "cpu":
 		return cpu.New(cpu.Options{}), nil
 	case "cuda":
 		d, err := metal.OpenCUDA(s.ptx)
@@ -127,7 +132,7 @@ func (s *settings) openDevice() (backend.Device, error) {
 		}
 		return metal.New(d, metal.Options{}), nil
 	case "metal":
-		return nil, fmt.Errorf("backend %s is not part of this build; cpu is, and emulated and cuda once scripts/emulator has built what they need", s.backend)
+		return openMetal()
 	}
 	return nil, fmt.Errorf("backend %q, want auto, cpu, metal, emulated or cuda", s.backend)
 }
