@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"calla/app/bench"
+	"calla/app/power"
 	"calla/core/cpu"
 	"calla/core/engine"
 	"calla/core/model"
@@ -39,7 +40,7 @@ type benchFlags struct {
 }
 
 func newBench() *cobra.Command {
-	b := benchFlags{watch: bench.NewWatch}
+	b := benchFlags{watch: func(threads int, most float64) *bench.Watch { return bench.NewWatch(threads, most, power.New()) }}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast the model answers, alone or beside another server",
@@ -54,6 +55,9 @@ func newBench() *cobra.Command {
 			"  calla bench --against http://127.0.0.1:8080 --against-model qwen --max-seq 8192",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if release, err := power.New().Hold("Calla is measuring"); err == nil {
+				defer release() // a machine that can't be kept awake is measured all the same
+			}
 			return b.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

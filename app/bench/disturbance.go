@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"time"
+
+	"calla/app/power"
 )
 
 // unknown is a counter that this system does not have.
@@ -15,9 +17,6 @@ type counters struct {
 	waited    time.Duration // of its threads: ready to run, and not run
 	throttled time.Duration // its control group was over its quota
 	stolen    time.Duration // the hypervisor ran other machines
-	hot       int64         // times that a processor slowed down for heat
-	// slow says in words what holds the machine back now, or is empty.
-	slow string
 }
 
 // Watch notices what the machine did to a run. The zero Watch notices nothing.
@@ -28,13 +27,14 @@ type Watch struct {
 	// Most is the share of a run for which threads may wait for a core.
 	Most float64
 
-	read func() counters
-	now  func() time.Time
+	read      func() counters
+	condition func() power.Condition
+	now       func() time.Time
 }
 
-// NewWatch returns a Watch of this machine.
-func NewWatch(threads int, most float64) *Watch {
-	return &Watch{Threads: threads, Most: most, read: readCounters, now: time.Now}
+// NewWatch returns a Watch of a machine, the one that the program runs on.
+func NewWatch(threads int, most float64, m power.Machine) *Watch {
+	return &Watch{Threads: threads, Most: most, read: readCounters, condition: m.Condition, now: time.Now}
 }
 
 // leastBusy is the share of a run in which threads must have run on a core,
@@ -48,8 +48,27 @@ func (w *Watch) begin() (end func() string) {
 	if w.read == nil {
 		return func() string { return "" }
 	}
+	w.condition() // heat is what it sees from one look to the next
 	before, start := w.read(), w.now()
-	return func() string { return w.judge(before, w.read(), w.now().Sub(start)) }
+	return func() string {
+		took := w.now().Sub(start)
+		if why := hindrance(w.condition()); why != "" {
+			return why
+		}
+		return w.judge(before, w.read(), took)
+	}
+}
+
+// hindrance says how a machine's condition slows it down, and what to do about
+// it, or nothing.
+func hindrance(c power.Condition) string {
+	switch {
+	case c.Thermal == power.Serious || c.Thermal == power.Critical:
+		return "the machine slowed down for heat: let it cool, or measure fewer lengths at once"
+	case c.LowPower:
+		return "the machine saves power: turn its low-power mode off"
+	}
+	return ""
 }
 
 // judge compares the counters around a run.
@@ -62,10 +81,6 @@ func (w *Watch) judge(before, after counters, took time.Duration) string {
 	}
 	cores := max(w.Threads, 1)
 	switch {
-	case after.slow != "":
-		return after.slow
-	case after.hot > before.hot && before.hot != unknown:
-		return "the processor slowed down for heat: let it cool, or measure fewer lengths at once"
 	case share(before.throttled, after.throttled, 1) > 0:
 		return "the control group was held to its processor quota: raise cpu.max, or run outside it"
 	case share(before.stolen, after.stolen, cores) > w.Most:

@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"calla/app/power"
 )
 
 func TestJudge(t *testing.T) {
 	const s = time.Second
-	none := counters{waited: unknown, throttled: unknown, stolen: unknown, hot: unknown, cpu: unknown}
+	none := counters{waited: unknown, throttled: unknown, stolen: unknown, cpu: unknown}
 	with := func(change func(*counters)) counters {
 		c := none
 		change(&c)
@@ -27,10 +29,7 @@ func TestJudge(t *testing.T) {
 		{"threads waited, and another device computed", 0, counters{}, counters{cpu: s, waited: 9 * s}, ""},
 		{"over the quota", 0, counters{}, counters{throttled: 1}, "cpu.max"},
 		{"over the quota before", 2, counters{throttled: s}, counters{cpu: 20 * s, throttled: s}, ""},
-		{"heat", 0, counters{hot: 4}, counters{hot: 5}, "heat"},
-		{"heat before", 0, counters{hot: 5}, counters{hot: 5}, ""},
 		{"another machine", 2, counters{}, counters{cpu: 20 * s, stolen: 3 * s}, "hypervisor"},
-		{"low-power mode", 0, none, with(func(c *counters) { c.slow = "turn it off" }), "turn it off"},
 		{
 			"threads did not run, and what they waited is not counted", 2,
 			with(func(c *counters) { c.cpu = 0 }), with(func(c *counters) { c.cpu = 9 * s }), "less than 50 %",
@@ -49,6 +48,7 @@ func TestJudge(t *testing.T) {
 					seen = seen[1:]
 					return c
 				},
+				condition: func() power.Condition { return power.Condition{} },
 				now: func() time.Time {
 					now = now.Add(10 * s)
 					return now
@@ -61,25 +61,24 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestSlowMac(t *testing.T) {
-	const cool = "Note: No thermal warning level has been recorded\nNote: No performance warning level has been recorded\nNote: No CPU power status has been recorded\n"
-	const settings = "System-wide power settings:\nCurrently in use:\n standby              1\n powernap             1\n lowpowermode         %\n sleep                1\n"
-	mode := func(n string) string { return strings.Replace(settings, "%", n, 1) }
+func TestHindrance(t *testing.T) {
 	for _, tt := range []struct {
-		name, therm, settings string
-		want                  string
+		name string
+		c    power.Condition
+		want string
 	}{
-		{"cool", cool, mode("0"), ""},
-		{"pmset said nothing", "", "", ""},
-		{"low-power mode", cool, mode("1"), "low-power mode"},
-		{"an Intel Mac at its full speed", "CPU Power notify\n\tCPU_Scheduler_Limit \t= 100\n\tCPU_Available_CPUs \t= 8\n\tCPU_Speed_Limit \t= 100\n", mode("0"), ""},
-		{"an Intel Mac held back", "\tCPU_Scheduler_Limit \t= 100\n\tCPU_Speed_Limit \t= 62\n", mode("0"), "62 %"},
-		{"a thermal warning", "Thermal Warning Level = 1\n", mode("0"), "heat"},
+		{"nothing is known", power.Condition{}, ""},
+		{"cool", power.Condition{Thermal: power.Nominal}, ""},
+		{"fans may be heard", power.Condition{Thermal: power.Fair}, ""},
+		{"hot", power.Condition{Thermal: power.Serious}, "let it cool"},
+		{"very hot", power.Condition{Thermal: power.Critical, LowPower: true}, "let it cool"},
+		{"saving power", power.Condition{Thermal: power.Nominal, LowPower: true}, "low-power mode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := slowMac(tt.therm, tt.settings)
+			w := Watch{condition: func() power.Condition { return tt.c }, read: func() counters { return counters{} }, now: time.Now}
+			got := w.begin()()
 			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-				t.Errorf("slowMac = %q, want %q", got, tt.want)
+				t.Errorf("a run ends with %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ const clockTick = time.Second / 100
 
 // countersOf reads the machine's files.
 func countersOf(root fs.FS, cpu time.Duration) counters {
-	c := counters{cpu: cpu, waited: waited(root), throttled: throttled(root), stolen: unknown, hot: unknown}
+	c := counters{cpu: cpu, waited: waited(root), throttled: throttled(root), stolen: unknown}
 	text, _ := fs.ReadFile(root, "proc/stat") // unreadable: not known
 	line, _, _ := strings.Cut(string(text), "\n")
 	// cpu user nice system idle iowait irq softirq steal
@@ -28,10 +28,6 @@ func countersOf(root fs.FS, cpu time.Duration) counters {
 		if n, err := strconv.ParseInt(f[8], 10, 64); err == nil {
 			c.stolen = time.Duration(n) * clockTick
 		}
-	}
-	counts, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count")
-	for _, name := range counts {
-		c.hot = max(c.hot, 0) + max(number(root, name), 0)
 	}
 	return c
 }
@@ -98,18 +94,6 @@ func sum(a, b time.Duration) time.Duration {
 		return max(a, b)
 	}
 	return a + b
-}
-
-func number(root fs.FS, name string) int64 {
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		return unknown
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return unknown
-	}
-	return n
 }
 
 // PeakMemory returns the most memory that this process had at once, files that

@@ -14,33 +14,27 @@ func TestCountersOf(t *testing.T) {
 		root fstest.MapFS
 		want counters
 	}{
-		{"nothing to read", fstest.MapFS{}, counters{waited: unknown, throttled: unknown, stolen: unknown, hot: unknown}},
+		{"nothing to read", fstest.MapFS{}, counters{waited: unknown, throttled: unknown, stolen: unknown}},
 		{"threads", fstest.MapFS{
 			"proc/self/task/7/schedstat": file("5000 2000 12\n"),
 			"proc/self/task/8/schedstat": file("9000 300 3\n"),
 			"proc/self/task/9/schedstat": file("damaged\n"),
-		}, counters{waited: 2300, throttled: unknown, stolen: unknown, hot: unknown}},
+		}, counters{waited: 2300, throttled: unknown, stolen: unknown}},
 		{"control groups of version 2, each with a quota", fstest.MapFS{
 			"proc/self/cgroup":             file("0::/a/b\n"),
 			"sys/fs/cgroup/a/b/cpu.stat":   file(quota),
 			"sys/fs/cgroup/a/cpu.stat":     file("throttled_usec 500\n"),
 			"sys/fs/cgroup/cpu.stat":       file("usage_usec 12345\n"),
 			"sys/fs/cgroup/a/other/b.stat": file(quota),
-		}, counters{waited: unknown, throttled: 2 * time.Millisecond, stolen: unknown, hot: unknown}},
+		}, counters{waited: unknown, throttled: 2 * time.Millisecond, stolen: unknown}},
 		{"control groups of version 1", fstest.MapFS{
 			"proc/self/cgroup":                   file("4:memory:/x\n2:cpu,cpuacct:/y\n"),
 			"sys/fs/cgroup/cpu,cpuacct/cpu.stat": file("throttled_time 700\n"), // a container's own
 			"sys/fs/cgroup/memory/x/cpu.stat":    file("throttled_time 9\n"),
-		}, counters{waited: unknown, throttled: 700, stolen: unknown, hot: unknown}},
+		}, counters{waited: unknown, throttled: 700, stolen: unknown}},
 		{"the hypervisor", fstest.MapFS{
 			"proc/stat": file("cpu  1 2 3 4 5 6 7 25 9 0\ncpu0 1 2 3 4 5 6 7 8 9 0\n"),
-		}, counters{waited: unknown, throttled: unknown, stolen: 250 * time.Millisecond, hot: unknown}},
-		{"heat", fstest.MapFS{
-			"sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count":     file("3\n"),
-			"sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count":  file("4\n"),
-			"sys/devices/system/cpu/cpu11/thermal_throttle/core_throttle_count":    file("0\n"),
-			"sys/devices/system/cpu/cpu11/thermal_throttle/core_throttle_total_ms": file("90\n"),
-		}, counters{waited: unknown, throttled: unknown, stolen: unknown, hot: 7}},
+		}, counters{waited: unknown, throttled: unknown, stolen: 250 * time.Millisecond}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := countersOf(tt.root, 0); got != tt.want {

@@ -4,7 +4,7 @@ package bench
 
 // readCounters knows nothing of other systems.
 func readCounters() counters {
-	return counters{cpu: unknown, waited: unknown, throttled: unknown, stolen: unknown, hot: unknown}
+	return counters{cpu: unknown, waited: unknown, throttled: unknown, stolen: unknown}
 }
 
 // PeakMemory returns the most memory that this process had at once, files that

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"calla/app/power"
 )
 
 // good is what a scripted target answers where its script says nothing else.
@@ -101,14 +103,14 @@ func TestRunnerRefuses(t *testing.T) {
 // A run that the machine held back is tried again.
 func TestRunnerTriesDisturbedRunsAgain(t *testing.T) {
 	n := int64(0)
-	w := Watch{now: time.Now, read: func() counters {
+	w := Watch{now: time.Now, condition: func() power.Condition { return power.Condition{} }, read: func() counters {
 		n++ // looks 1 and 2 are around the first run, 3 and 4 around the second
-		return counters{hot: max(0, min(n-1, 1)) + max(0, min(n-3, 1))}
+		return counters{throttled: time.Duration(max(0, min(n-1, 1)) + max(0, min(n-3, 1)))}
 	}}
 	r := Runner{Target: &script{}, Watch: &w}
 	x := r.Run(context.Background(), onePoint)[0]
-	if len(x.Runs) != 5 || len(x.Rejected) != 1 || x.Rejected[0].Runs != 2 || !strings.Contains(x.Rejected[0].Reason, "heat") {
-		t.Errorf("%d runs, rejected %v, want 5 and 2 for heat", len(x.Runs), x.Rejected)
+	if len(x.Runs) != 5 || len(x.Rejected) != 1 || x.Rejected[0].Runs != 2 || !strings.Contains(x.Rejected[0].Reason, "cpu.max") {
+		t.Errorf("%d runs, rejected %v, want 5 and 2 for the quota", len(x.Runs), x.Rejected)
 	}
 }
 
