@@ -40,7 +40,7 @@ var apart = map[string][]string{
 	"core/schema":    {"core/chat", "core/grammar"},
 	"core/tokenizer": nil,
 	"scripts":        nil,
-	"scripts/bench":  {"core/backend", "core/checkpoint", "core/cpu", "core/model", "core/tensor"},
+	"scripts/bench":  {"core/backend", "core/checkpoint", "core/cpu", "core/model", "core/tensor", "metal"},
 	"shaders":        nil,
 }
 

@@ -28,7 +28,7 @@ class Engine:
         if sys.platform == "darwin":
             command = ["/usr/bin/time", "-l", *command]
         self.command = [*command, model, str(threads), str(CAPACITY), *options]
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads or 1))
         self.born = time.perf_counter()
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
@@ -39,7 +39,7 @@ class Engine:
     def read(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"measure.py: {shlex.join(self.command)} ended")
+            raise SystemExit(f"measure.py: {shlex.join(self.command)} ended: {self.process.wait()}")
         return json.loads(line)
 
     def ask(self, line):
@@ -188,11 +188,13 @@ def compare(title, makers, a):
     """Measures two engines and prints what came of it."""
     names = list(makers)
     cells, peaks, systems = resident(makers, a.rounds, a.prompts, a.steps)
-    read = bandwidth(makers["Calla"])
+    read = bandwidth(makers["Calla"]) if a.threads else None
     if a.starts:
         cells += starts(makers, a.starts)
     table(title, names, rows(cells, peaks, names))
-    print(f"\nRead bandwidth {read / 1e9:.1f} GB/s. " + "; ".join(f"{n}: {s}" for n, s in systems.items()) + ".")
+    if read:
+        print(f"\nRead bandwidth {read / 1e9:.1f} GB/s.")
+    print("\n" + "; ".join(f"{n}: {s}" for n, s in systems.items()) + ".")
     return {"title": title, "peak": peaks, "bandwidth": read, "systems": systems,
             "cells": [{"what": c.what, "work": c.work, "seconds": c.times} for c in cells]}
 
@@ -203,7 +205,7 @@ def main():
     p.add_argument("--llama", help="command of llama.cpp's")
     p.add_argument("--mlx", help="command of mlx-lm's")
     p.add_argument("--option", action="append", default=[], help="for llama.cpp's forward: ubatch=N, map=0")
-    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--threads", type=int, default=2, help="of the processor; 0 measures the GPU")
     p.add_argument("--rounds", type=int, default=4, help="runs of each prefill; decode has twice as many")
     p.add_argument("--starts", type=int, default=4, help="fresh processes")
     p.add_argument("--prompts", type=lambda s: [int(n) for n in s.split(",") if n], default=PROMPTS)
@@ -228,7 +230,8 @@ def main():
         if a.mlx:
             theirs["mlx-lm"] = lambda: Engine(shlex.split(a.mlx), checkpoint, a.threads)
         for peer, make in theirs.items():
-            title = ", ".join([name, f"{a.threads} thread" + "s" * (a.threads != 1), *a.option])
+            where = f"{a.threads} thread" + "s" * (a.threads != 1) if a.threads else "GPU"
+            title = ", ".join([name, where, *a.option])
             if a.check:
                 check(f"{title}, {peer}", {**ours, peer: make})
             else:

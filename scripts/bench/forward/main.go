@@ -1,7 +1,8 @@
-// Command forward evaluates token ids with Calla's CPU backend, as measure.py
-// tells it to:
+// Command forward evaluates token ids with Calla, as measure.py tells it to:
 //
 //	forward CHECKPOINT THREADS CONTEXT
+//
+// on that many threads of the processor, or with 0 on a Mac's GPU.
 //
 // It answers each line of standard input with a line of JSON; the README of
 // scripts/bench has the lines.
@@ -11,6 +12,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -21,6 +23,8 @@ import (
 	"calla/core/checkpoint"
 	"calla/core/cpu"
 	"calla/core/model"
+	"calla/metal"
+	"calla/metal/apple"
 )
 
 // chunk is the most prompt tokens that a call of the product evaluates.
@@ -69,7 +73,7 @@ func say(answer any) {
 
 // forward is a model with a state of one sequence.
 type forward struct {
-	device *cpu.Device
+	device backend.Device
 	model  *model.Model
 	state  backend.State
 	step   backend.Step // the last call's
@@ -81,7 +85,10 @@ func load(dir string, threads, capacity int) (*forward, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &forward{device: cpu.New(cpu.Options{Threads: threads})}
+	f := &forward{}
+	if f.device, err = open(threads); err != nil {
+		return nil, err
+	}
 	if f.model, err = model.Load(context.Background(), f.device, c, 0, nil); err != nil {
 		return nil, err
 	}
@@ -90,6 +97,18 @@ func load(dir string, threads, capacity int) (*forward, error) {
 	}
 	say(map[string]any{"loaded": time.Since(start).Seconds(), "system": f.device.Name()})
 	return f, nil
+}
+
+// open opens the processor or, for no threads of it, the GPU.
+func open(threads int) (backend.Device, error) {
+	if threads > 0 {
+		return cpu.New(cpu.Options{Threads: threads}), nil
+	}
+	d, err := apple.Open(apple.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return metal.New(d, metal.Options{}), nil
 }
 
 func (f *forward) answer(line string) (any, error) {
@@ -108,7 +127,7 @@ func (f *forward) answer(line string) (any, error) {
 	case "logits":
 		return map[string]any{"logits": f.step.Logits()}, nil
 	case "bandwidth":
-		return f.bandwidth(n), nil
+		return f.bandwidth(n)
 	}
 	return nil, fmt.Errorf("unknown")
 }
@@ -168,7 +187,11 @@ func (f *forward) token(position int) int32 {
 
 // bandwidth is the best of some reads of n MiB that no cache holds, in bytes a
 // second.
-func (f *forward) bandwidth(n int) any {
+func (f *forward) bandwidth(n int) (any, error) {
+	device, ok := f.device.(*cpu.Device)
+	if !ok {
+		return nil, errors.New("only the processor's is measured")
+	}
 	memory := make([]byte, n<<20)
 	for i := 0; i < len(memory); i += 4096 {
 		memory[i] = 1 // the page exists
@@ -176,8 +199,8 @@ func (f *forward) bandwidth(n int) any {
 	best := 0.0
 	for range 5 {
 		start := time.Now()
-		f.device.Read(memory)
+		device.Read(memory)
 		best = max(best, float64(len(memory))/time.Since(start).Seconds())
 	}
-	return map[string]any{"bytes_a_second": best}
+	return map[string]any{"bytes_a_second": best}, nil
 }

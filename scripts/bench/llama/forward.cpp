@@ -2,7 +2,7 @@
 //
 //   forward MODEL.gguf THREADS CONTEXT [OPTION=VALUE...]
 //
-// It answers each line of standard input with a line of JSON; ../README.md has
+// on that many threads of the processor, or with 0 on the GPU. It answers each line of standard input with a line of JSON; ../README.md has
 // the lines. Options: ubatch (tokens evaluated at once), map=0 (read the file
 // instead of mapping it).
 #include <chrono>
@@ -42,6 +42,7 @@ class Forward {
         }, nullptr);
         ggml_backend_load_all();
         llama_model_params m = llama_model_default_params();
+        m.n_gpu_layers = threads > 0 ? 0 : -1;
         m.load_mode = map ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
         model = llama_model_load_from_file(path, m);
         if (!model) fail(std::string("cannot load ") + path);
@@ -49,7 +50,8 @@ class Forward {
         c.n_ctx = context;
         c.n_batch = context;
         c.n_ubatch = ubatch;
-        c.n_threads = c.n_threads_batch = threads;
+        if (threads > 0) c.n_threads = c.n_threads_batch = threads;
+        c.offload_kqv = c.op_offload = threads <= 0;
         c.no_perf = true;
         ctx = llama_init_from_model(model, c);
         if (!ctx) fail("cannot make a context");

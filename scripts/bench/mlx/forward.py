@@ -3,8 +3,8 @@
 
   forward.py CHECKPOINT THREADS CONTEXT
 
-It answers each line of standard input with a line of JSON; ../README.md has the lines. On a Mac it computes on the GPU,
-elsewhere with MLX's CPU build, which takes no number of threads.
+on the processor, for which MLX takes no number of threads, or with 0 on the GPU. It answers each line of standard input
+with a line of JSON; ../README.md has the lines.
 """
 import json
 import pathlib
@@ -76,6 +76,7 @@ class Forward:
 def main():
     if len(sys.argv) != 4:
         sys.exit("usage: forward.py CHECKPOINT THREADS CONTEXT")
+    mx.set_default_device(mx.gpu if sys.argv[2] == "0" else mx.cpu)
     f = Forward(sys.argv[1])
     for line in sys.stdin:
         what, n = line.split()
