@@ -9,15 +9,15 @@ package cpu
 //go:noescape
 func quantiseTileAVX512(low *byte, scale *float32, x *float32, groups int)
 
-// unpackUnit4AVX2 makes bytes of the 4-bit codes of eight rows, from offset bytes into each on.
+// unpackUnit4AVX512 makes bytes of the 4-bit codes of sixteen rows, from offset bytes into each on.
 //
 //go:noescape
-func unpackUnit4AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
+func unpackUnit4AVX512(codes *byte, rows *[8]*byte, offset int, groups int)
 
-// unpackUnit8AVX2 is unpackUnit4AVX2 for 8-bit codes.
+// unpackUnit8AVX512 is unpackUnit4AVX512 for 8-bit codes.
 //
 //go:noescape
-func unpackUnit8AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
+func unpackUnit8AVX512(codes *byte, rows *[8]*byte, offset int, groups int)
 
 // unpackUnitParamsAVX2 widens the bfloat16 scales, or biases, of eight rows and groups groups, a multiple of 8.
 //
@@ -25,25 +25,25 @@ func unpackUnit8AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
 func unpackUnitParamsAVX2(params *byte, rows *[8]*byte, groups int)
 
 // tiles4AMX multiplies groups of a panel's first strips with tiles of activations, which lie step bytes apart and of
-// which it takes 4 rows, and adds them to sums. It has products to itself.
+// which it takes 4 rows, and adds them to sums. Products holds the integers of two strips.
 //
 //go:noescape
 func tiles4AMX(sums *float32, products *int32, x *byte, codes *byte, params *byte, groups int, strips int, tiles int, step int)
 
 // tiles8AMX multiplies groups of a panel's first strips with tiles of activations, which lie step bytes apart and of
-// which it takes 8 rows, and adds them to sums. It has products to itself.
+// which it takes 8 rows, and adds them to sums. Products holds the integers of two strips.
 //
 //go:noescape
 func tiles8AMX(sums *float32, products *int32, x *byte, codes *byte, params *byte, groups int, strips int, tiles int, step int)
 
 // tiles12AMX multiplies groups of a panel's first strips with tiles of activations, which lie step bytes apart and of
-// which it takes 12 rows, and adds them to sums. It has products to itself.
+// which it takes 12 rows, and adds them to sums. Products holds the integers of two strips.
 //
 //go:noescape
 func tiles12AMX(sums *float32, products *int32, x *byte, codes *byte, params *byte, groups int, strips int, tiles int, step int)
 
 // tiles16AMX multiplies groups of a panel's first strips with tiles of activations, which lie step bytes apart and of
-// which it takes 16 rows, and adds them to sums. It has products to itself.
+// which it takes 16 rows, and adds them to sums. Products holds the integers of two strips.
 //
 //go:noescape
 func tiles16AMX(sums *float32, products *int32, x *byte, codes *byte, params *byte, groups int, strips int, tiles int, step int)

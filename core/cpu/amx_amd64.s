@@ -172,224 +172,280 @@ GLOBL fourteen<>(SB), RODATA|NOPTR, $4
 DATA nanExponent<>+0(SB)/4, $0x000000ff
 GLOBL nanExponent<>(SB), RODATA|NOPTR, $4
 
-// func unpackUnit4AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
-// Requires: AVX, AVX2
-TEXT ·unpackUnit4AVX2(SB), NOSPLIT, $0-32
+// func unpackUnit4AVX512(codes *byte, rows *[8]*byte, offset int, groups int)
+// Requires: AVX, AVX512F, AVX512VL
+TEXT ·unpackUnit4AVX512(SB), NOSPLIT, $0-32
 	MOVQ         codes+0(FP), AX
 	MOVQ         rows+8(FP), CX
-	MOVQ         (CX), DX
-	MOVQ         8(CX), BX
-	MOVQ         16(CX), SI
-	MOVQ         24(CX), DI
-	MOVQ         32(CX), R8
-	MOVQ         40(CX), R9
-	MOVQ         48(CX), R10
-	MOVQ         56(CX), CX
-	MOVQ         groups+24(FP), R11
-	MOVQ         offset+16(FP), R12
-	VPBROADCASTD nibbles<>+0(SB), Y0
+	MOVQ         groups+24(FP), DX
+	MOVQ         offset+16(FP), BX
+	VPBROADCASTD nibbles<>+0(SB), Z0
 
 group:
-	VMOVUPS    (DX)(R12*1), Y1
-	VMOVUPS    (BX)(R12*1), Y2
-	VMOVUPS    (SI)(R12*1), Y3
-	VMOVUPS    (DI)(R12*1), Y4
-	VMOVUPS    (R8)(R12*1), Y5
-	VMOVUPS    (R9)(R12*1), Y6
-	VMOVUPS    (R10)(R12*1), Y7
-	VMOVUPS    (CX)(R12*1), Y8
-	VUNPCKLPS  Y2, Y1, Y9
-	VUNPCKHPS  Y2, Y1, Y1
-	VUNPCKLPS  Y4, Y3, Y2
-	VUNPCKHPS  Y4, Y3, Y3
-	VUNPCKLPS  Y6, Y5, Y4
-	VUNPCKHPS  Y6, Y5, Y5
-	VUNPCKLPS  Y8, Y7, Y6
-	VUNPCKHPS  Y8, Y7, Y7
-	VSHUFPS    $0x44, Y2, Y9, Y8
-	VSHUFPS    $0xee, Y2, Y9, Y2
-	VSHUFPS    $0x44, Y3, Y1, Y9
-	VSHUFPS    $0xee, Y3, Y1, Y1
-	VSHUFPS    $0x44, Y6, Y4, Y3
-	VSHUFPS    $0xee, Y6, Y4, Y4
-	VSHUFPS    $0x44, Y7, Y5, Y6
-	VSHUFPS    $0xee, Y7, Y5, Y5
-	VPERM2F128 $0x20, Y3, Y8, Y7
-	VPERM2F128 $0x31, Y3, Y8, Y8
-	VPERM2F128 $0x20, Y4, Y2, Y3
-	VPERM2F128 $0x31, Y4, Y2, Y4
-	VPERM2F128 $0x20, Y6, Y9, Y2
-	VPERM2F128 $0x31, Y6, Y9, Y9
-	VPERM2F128 $0x20, Y5, Y1, Y6
-	VPERM2F128 $0x31, Y5, Y1, Y1
-	VPAND      Y0, Y7, Y5
-	VMOVDQU    Y5, (AX)
-	VPSRLD     $0x04, Y7, Y7
-	VPAND      Y0, Y7, Y7
-	VMOVDQU    Y7, 256(AX)
-	VPAND      Y0, Y3, Y5
-	VMOVDQU    Y5, 512(AX)
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      Y0, Y3, Y3
-	VMOVDQU    Y3, 768(AX)
-	VPAND      Y0, Y2, Y3
-	VMOVDQU    Y3, 1024(AX)
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 1280(AX)
-	VPAND      Y0, Y6, Y2
-	VMOVDQU    Y2, 1536(AX)
-	VPSRLD     $0x04, Y6, Y6
-	VPAND      Y0, Y6, Y6
-	VMOVDQU    Y6, 1792(AX)
-	VPAND      Y0, Y8, Y2
-	VMOVDQU    Y2, 2048(AX)
-	VPSRLD     $0x04, Y8, Y8
-	VPAND      Y0, Y8, Y8
-	VMOVDQU    Y8, 2304(AX)
-	VPAND      Y0, Y4, Y2
-	VMOVDQU    Y2, 2560(AX)
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      Y0, Y4, Y4
-	VMOVDQU    Y4, 2816(AX)
-	VPAND      Y0, Y9, Y2
-	VMOVDQU    Y2, 3072(AX)
-	VPSRLD     $0x04, Y9, Y9
-	VPAND      Y0, Y9, Y9
-	VMOVDQU    Y9, 3328(AX)
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 3584(AX)
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 3840(AX)
-	ADDQ       $0x00001000, AX
-	ADDQ       $0x20, R12
-	DECQ       R11
-	JNZ        group
+	MOVQ         (CX), SI
+	VMOVDQU32    (SI)(BX*1), Y1
+	MOVQ         32(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z1, Z1
+	MOVQ         8(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y2
+	MOVQ         40(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z2, Z2
+	MOVQ         16(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y3
+	MOVQ         48(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z3, Z3
+	MOVQ         24(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y4
+	MOVQ         56(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z4, Z4
+	MOVQ         64(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y5
+	MOVQ         96(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z5, Z5
+	MOVQ         72(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y6
+	MOVQ         104(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z6, Z6
+	MOVQ         80(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y7
+	MOVQ         112(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z7, Z7
+	MOVQ         88(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y8
+	MOVQ         120(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z8, Z8
+	VPUNPCKLDQ   Z2, Z1, Z9
+	VPUNPCKHDQ   Z2, Z1, Z10
+	VPUNPCKLDQ   Z4, Z3, Z11
+	VPUNPCKHDQ   Z4, Z3, Z12
+	VPUNPCKLQDQ  Z11, Z9, Z13
+	VPUNPCKHQDQ  Z11, Z9, Z9
+	VPUNPCKLQDQ  Z12, Z10, Z11
+	VPUNPCKHQDQ  Z12, Z10, Z10
+	VPUNPCKLDQ   Z6, Z5, Z12
+	VPUNPCKHDQ   Z6, Z5, Z14
+	VPUNPCKLDQ   Z8, Z7, Z15
+	VPUNPCKHDQ   Z8, Z7, Z16
+	VPUNPCKLQDQ  Z15, Z12, Z17
+	VPUNPCKHQDQ  Z15, Z12, Z12
+	VPUNPCKLQDQ  Z16, Z14, Z15
+	VPUNPCKHQDQ  Z16, Z14, Z14
+	VSHUFI32X4   $0x88, Z17, Z13, Z16
+	VSHUFI32X4   $0xdd, Z17, Z13, Z17
+	VSHUFI32X4   $0x88, Z12, Z9, Z13
+	VSHUFI32X4   $0xdd, Z12, Z9, Z12
+	VSHUFI32X4   $0x88, Z15, Z11, Z9
+	VSHUFI32X4   $0xdd, Z15, Z11, Z15
+	VSHUFI32X4   $0x88, Z14, Z10, Z11
+	VSHUFI32X4   $0xdd, Z14, Z10, Z10
+	VPANDD       Z0, Z16, Z14
+	VMOVDQU32    Z14, (AX)
+	VPSRLD       $0x04, Z16, Z16
+	VPANDD       Z0, Z16, Z16
+	VMOVDQU32    Z16, 256(AX)
+	VPANDD       Z0, Z13, Z14
+	VMOVDQU32    Z14, 512(AX)
+	VPSRLD       $0x04, Z13, Z13
+	VPANDD       Z0, Z13, Z13
+	VMOVDQU32    Z13, 768(AX)
+	VPANDD       Z0, Z9, Z13
+	VMOVDQU32    Z13, 1024(AX)
+	VPSRLD       $0x04, Z9, Z9
+	VPANDD       Z0, Z9, Z9
+	VMOVDQU32    Z9, 1280(AX)
+	VPANDD       Z0, Z11, Z9
+	VMOVDQU32    Z9, 1536(AX)
+	VPSRLD       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU32    Z11, 1792(AX)
+	VPANDD       Z0, Z17, Z9
+	VMOVDQU32    Z9, 2048(AX)
+	VPSRLD       $0x04, Z17, Z17
+	VPANDD       Z0, Z17, Z17
+	VMOVDQU32    Z17, 2304(AX)
+	VPANDD       Z0, Z12, Z9
+	VMOVDQU32    Z9, 2560(AX)
+	VPSRLD       $0x04, Z12, Z12
+	VPANDD       Z0, Z12, Z12
+	VMOVDQU32    Z12, 2816(AX)
+	VPANDD       Z0, Z15, Z9
+	VMOVDQU32    Z9, 3072(AX)
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU32    Z15, 3328(AX)
+	VPANDD       Z0, Z10, Z9
+	VMOVDQU32    Z9, 3584(AX)
+	VPSRLD       $0x04, Z10, Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU32    Z10, 3840(AX)
+	ADDQ         $0x00001000, AX
+	ADDQ         $0x20, BX
+	DECQ         DX
+	JNZ          group
 	VZEROUPPER
 	RET
 
 DATA nibbles<>+0(SB)/4, $0x0f0f0f0f
 GLOBL nibbles<>(SB), RODATA|NOPTR, $4
 
-// func unpackUnit8AVX2(codes *byte, rows *[8]*byte, offset int, groups int)
-// Requires: AVX, AVX2
-TEXT ·unpackUnit8AVX2(SB), NOSPLIT, $0-32
-	VBROADCASTI128 evenFirst<>+0(SB), Y0
-	MOVQ           codes+0(FP), AX
-	MOVQ           rows+8(FP), CX
-	MOVQ           (CX), DX
-	MOVQ           8(CX), BX
-	MOVQ           16(CX), SI
-	MOVQ           24(CX), DI
-	MOVQ           32(CX), R8
-	MOVQ           40(CX), R9
-	MOVQ           48(CX), R10
-	MOVQ           56(CX), CX
-	MOVQ           groups+24(FP), R11
-	MOVQ           offset+16(FP), R12
+// func unpackUnit8AVX512(codes *byte, rows *[8]*byte, offset int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·unpackUnit8AVX512(SB), NOSPLIT, $0-32
+	VBROADCASTI32X4 evenFirst<>+0(SB), Z0
+	MOVQ            codes+0(FP), AX
+	MOVQ            rows+8(FP), CX
+	MOVQ            groups+24(FP), DX
+	MOVQ            offset+16(FP), BX
 
 group:
-	VMOVDQU    (DX)(R12*1), Y1
-	VPSHUFB    Y0, Y1, Y1
-	VMOVDQU    (BX)(R12*1), Y2
-	VPSHUFB    Y0, Y2, Y2
-	VMOVDQU    (SI)(R12*1), Y3
-	VPSHUFB    Y0, Y3, Y3
-	VMOVDQU    (DI)(R12*1), Y4
-	VPSHUFB    Y0, Y4, Y4
-	VMOVDQU    (R8)(R12*1), Y5
-	VPSHUFB    Y0, Y5, Y5
-	VMOVDQU    (R9)(R12*1), Y6
-	VPSHUFB    Y0, Y6, Y6
-	VMOVDQU    (R10)(R12*1), Y7
-	VPSHUFB    Y0, Y7, Y7
-	VMOVDQU    (CX)(R12*1), Y8
-	VPSHUFB    Y0, Y8, Y8
-	VUNPCKLPS  Y2, Y1, Y9
-	VUNPCKHPS  Y2, Y1, Y1
-	VUNPCKLPS  Y4, Y3, Y2
-	VUNPCKHPS  Y4, Y3, Y3
-	VUNPCKLPS  Y6, Y5, Y4
-	VUNPCKHPS  Y6, Y5, Y5
-	VUNPCKLPS  Y8, Y7, Y6
-	VUNPCKHPS  Y8, Y7, Y7
-	VSHUFPS    $0x44, Y2, Y9, Y8
-	VSHUFPS    $0xee, Y2, Y9, Y2
-	VSHUFPS    $0x44, Y3, Y1, Y9
-	VSHUFPS    $0xee, Y3, Y1, Y1
-	VSHUFPS    $0x44, Y6, Y4, Y3
-	VSHUFPS    $0xee, Y6, Y4, Y4
-	VSHUFPS    $0x44, Y7, Y5, Y6
-	VSHUFPS    $0xee, Y7, Y5, Y5
-	VPERM2F128 $0x20, Y3, Y8, Y7
-	VPERM2F128 $0x31, Y3, Y8, Y8
-	VPERM2F128 $0x20, Y4, Y2, Y3
-	VPERM2F128 $0x31, Y4, Y2, Y4
-	VPERM2F128 $0x20, Y6, Y9, Y2
-	VPERM2F128 $0x31, Y6, Y9, Y9
-	VPERM2F128 $0x20, Y5, Y1, Y6
-	VPERM2F128 $0x31, Y5, Y1, Y1
-	VMOVUPS    Y7, (AX)
-	VMOVUPS    Y3, 256(AX)
-	VMOVUPS    Y2, 512(AX)
-	VMOVUPS    Y6, 768(AX)
-	VMOVUPS    Y8, 1024(AX)
-	VMOVUPS    Y4, 1280(AX)
-	VMOVUPS    Y9, 1536(AX)
-	VMOVUPS    Y1, 1792(AX)
-	VMOVDQU    32(DX)(R12*1), Y1
-	VPSHUFB    Y0, Y1, Y1
-	VMOVDQU    32(BX)(R12*1), Y2
-	VPSHUFB    Y0, Y2, Y2
-	VMOVDQU    32(SI)(R12*1), Y3
-	VPSHUFB    Y0, Y3, Y3
-	VMOVDQU    32(DI)(R12*1), Y4
-	VPSHUFB    Y0, Y4, Y4
-	VMOVDQU    32(R8)(R12*1), Y5
-	VPSHUFB    Y0, Y5, Y5
-	VMOVDQU    32(R9)(R12*1), Y6
-	VPSHUFB    Y0, Y6, Y6
-	VMOVDQU    32(R10)(R12*1), Y7
-	VPSHUFB    Y0, Y7, Y7
-	VMOVDQU    32(CX)(R12*1), Y8
-	VPSHUFB    Y0, Y8, Y8
-	VUNPCKLPS  Y2, Y1, Y9
-	VUNPCKHPS  Y2, Y1, Y1
-	VUNPCKLPS  Y4, Y3, Y2
-	VUNPCKHPS  Y4, Y3, Y3
-	VUNPCKLPS  Y6, Y5, Y4
-	VUNPCKHPS  Y6, Y5, Y5
-	VUNPCKLPS  Y8, Y7, Y6
-	VUNPCKHPS  Y8, Y7, Y7
-	VSHUFPS    $0x44, Y2, Y9, Y8
-	VSHUFPS    $0xee, Y2, Y9, Y2
-	VSHUFPS    $0x44, Y3, Y1, Y9
-	VSHUFPS    $0xee, Y3, Y1, Y1
-	VSHUFPS    $0x44, Y6, Y4, Y3
-	VSHUFPS    $0xee, Y6, Y4, Y4
-	VSHUFPS    $0x44, Y7, Y5, Y6
-	VSHUFPS    $0xee, Y7, Y5, Y5
-	VPERM2F128 $0x20, Y3, Y8, Y7
-	VPERM2F128 $0x31, Y3, Y8, Y8
-	VPERM2F128 $0x20, Y4, Y2, Y3
-	VPERM2F128 $0x31, Y4, Y2, Y4
-	VPERM2F128 $0x20, Y6, Y9, Y2
-	VPERM2F128 $0x31, Y6, Y9, Y9
-	VPERM2F128 $0x20, Y5, Y1, Y6
-	VPERM2F128 $0x31, Y5, Y1, Y1
-	VMOVUPS    Y7, 2048(AX)
-	VMOVUPS    Y3, 2304(AX)
-	VMOVUPS    Y2, 2560(AX)
-	VMOVUPS    Y6, 2816(AX)
-	VMOVUPS    Y8, 3072(AX)
-	VMOVUPS    Y4, 3328(AX)
-	VMOVUPS    Y9, 3584(AX)
-	VMOVUPS    Y1, 3840(AX)
-	ADDQ       $0x00001000, AX
-	ADDQ       $0x40, R12
-	DECQ       R11
-	JNZ        group
+	MOVQ         (CX), SI
+	VMOVDQU32    (SI)(BX*1), Y1
+	MOVQ         32(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z1, Z1
+	VPSHUFB      Z0, Z1, Z1
+	MOVQ         8(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y2
+	MOVQ         40(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z2, Z2
+	VPSHUFB      Z0, Z2, Z2
+	MOVQ         16(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y3
+	MOVQ         48(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z3, Z3
+	VPSHUFB      Z0, Z3, Z3
+	MOVQ         24(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y4
+	MOVQ         56(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z4, Z4
+	VPSHUFB      Z0, Z4, Z4
+	MOVQ         64(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y5
+	MOVQ         96(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z5, Z5
+	VPSHUFB      Z0, Z5, Z5
+	MOVQ         72(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y6
+	MOVQ         104(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z6, Z6
+	VPSHUFB      Z0, Z6, Z6
+	MOVQ         80(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y7
+	MOVQ         112(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z7, Z7
+	VPSHUFB      Z0, Z7, Z7
+	MOVQ         88(CX), SI
+	VMOVDQU32    (SI)(BX*1), Y8
+	MOVQ         120(CX), SI
+	VINSERTI64X4 $0x01, (SI)(BX*1), Z8, Z8
+	VPSHUFB      Z0, Z8, Z8
+	VPUNPCKLDQ   Z2, Z1, Z9
+	VPUNPCKHDQ   Z2, Z1, Z10
+	VPUNPCKLDQ   Z4, Z3, Z11
+	VPUNPCKHDQ   Z4, Z3, Z12
+	VPUNPCKLQDQ  Z11, Z9, Z13
+	VPUNPCKHQDQ  Z11, Z9, Z9
+	VPUNPCKLQDQ  Z12, Z10, Z11
+	VPUNPCKHQDQ  Z12, Z10, Z10
+	VPUNPCKLDQ   Z6, Z5, Z12
+	VPUNPCKHDQ   Z6, Z5, Z22
+	VPUNPCKLDQ   Z8, Z7, Z23
+	VPUNPCKHDQ   Z8, Z7, Z24
+	VPUNPCKLQDQ  Z23, Z12, Z25
+	VPUNPCKHQDQ  Z23, Z12, Z12
+	VPUNPCKLQDQ  Z24, Z22, Z23
+	VPUNPCKHQDQ  Z24, Z22, Z22
+	VSHUFI32X4   $0x88, Z25, Z13, Z24
+	VSHUFI32X4   $0xdd, Z25, Z13, Z25
+	VSHUFI32X4   $0x88, Z12, Z9, Z13
+	VSHUFI32X4   $0xdd, Z12, Z9, Z12
+	VSHUFI32X4   $0x88, Z23, Z11, Z9
+	VSHUFI32X4   $0xdd, Z23, Z11, Z23
+	VSHUFI32X4   $0x88, Z22, Z10, Z11
+	VSHUFI32X4   $0xdd, Z22, Z10, Z10
+	VMOVDQU32    Z24, (AX)
+	VMOVDQU32    Z13, 256(AX)
+	VMOVDQU32    Z9, 512(AX)
+	VMOVDQU32    Z11, 768(AX)
+	VMOVDQU32    Z25, 1024(AX)
+	VMOVDQU32    Z12, 1280(AX)
+	VMOVDQU32    Z23, 1536(AX)
+	VMOVDQU32    Z10, 1792(AX)
+	MOVQ         (CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y14
+	MOVQ         32(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z14, Z14
+	VPSHUFB      Z0, Z14, Z14
+	MOVQ         8(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y15
+	MOVQ         40(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z15, Z15
+	VPSHUFB      Z0, Z15, Z15
+	MOVQ         16(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y16
+	MOVQ         48(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z16, Z16
+	VPSHUFB      Z0, Z16, Z16
+	MOVQ         24(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y17
+	MOVQ         56(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z17, Z17
+	VPSHUFB      Z0, Z17, Z17
+	MOVQ         64(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y18
+	MOVQ         96(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z18, Z18
+	VPSHUFB      Z0, Z18, Z18
+	MOVQ         72(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y19
+	MOVQ         104(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z19, Z19
+	VPSHUFB      Z0, Z19, Z19
+	MOVQ         80(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y20
+	MOVQ         112(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z20, Z20
+	VPSHUFB      Z0, Z20, Z20
+	MOVQ         88(CX), SI
+	VMOVDQU32    32(SI)(BX*1), Y21
+	MOVQ         120(CX), SI
+	VINSERTI64X4 $0x01, 32(SI)(BX*1), Z21, Z21
+	VPSHUFB      Z0, Z21, Z21
+	VPUNPCKLDQ   Z15, Z14, Z9
+	VPUNPCKHDQ   Z15, Z14, Z10
+	VPUNPCKLDQ   Z17, Z16, Z11
+	VPUNPCKHDQ   Z17, Z16, Z12
+	VPUNPCKLQDQ  Z11, Z9, Z13
+	VPUNPCKHQDQ  Z11, Z9, Z9
+	VPUNPCKLQDQ  Z12, Z10, Z11
+	VPUNPCKHQDQ  Z12, Z10, Z10
+	VPUNPCKLDQ   Z19, Z18, Z12
+	VPUNPCKHDQ   Z19, Z18, Z22
+	VPUNPCKLDQ   Z21, Z20, Z23
+	VPUNPCKHDQ   Z21, Z20, Z24
+	VPUNPCKLQDQ  Z23, Z12, Z25
+	VPUNPCKHQDQ  Z23, Z12, Z12
+	VPUNPCKLQDQ  Z24, Z22, Z23
+	VPUNPCKHQDQ  Z24, Z22, Z22
+	VSHUFI32X4   $0x88, Z25, Z13, Z24
+	VSHUFI32X4   $0xdd, Z25, Z13, Z25
+	VSHUFI32X4   $0x88, Z12, Z9, Z13
+	VSHUFI32X4   $0xdd, Z12, Z9, Z12
+	VSHUFI32X4   $0x88, Z23, Z11, Z9
+	VSHUFI32X4   $0xdd, Z23, Z11, Z23
+	VSHUFI32X4   $0x88, Z22, Z10, Z11
+	VSHUFI32X4   $0xdd, Z22, Z10, Z10
+	VMOVDQU32    Z24, 2048(AX)
+	VMOVDQU32    Z13, 2304(AX)
+	VMOVDQU32    Z9, 2560(AX)
+	VMOVDQU32    Z11, 2816(AX)
+	VMOVDQU32    Z25, 3072(AX)
+	VMOVDQU32    Z12, 3328(AX)
+	VMOVDQU32    Z23, 3584(AX)
+	VMOVDQU32    Z10, 3840(AX)
+	ADDQ         $0x00001000, AX
+	ADDQ         $0x40, BX
+	DECQ         DX
+	JNZ          group
 	VZEROUPPER
 	RET
 
@@ -486,29 +542,150 @@ TEXT ·tiles4AMX(SB), NOSPLIT, $0-72
 	BYTE $0x78
 	BYTE $0x49
 	BYTE $0x00
-	MOVQ sums+0(FP), DI
-	MOVQ products+8(FP), R10
-	LEAQ 2048(R10), R14
-	MOVQ x+16(FP), BX
 	MOVQ tiles+56(FP), CX
+	MOVQ sums+0(FP), DI
+	MOVQ x+16(FP), BX
+	MOVQ products+8(FP), R10
+	MOVQ groups+40(FP), R14
+	SHLQ $0x0b, R14
+	ADDQ R10, R14
 	MOVQ $0x00000040, R12
 	MOVQ $0x00000100, R13
+	MOVQ codes+24(FP), R8
+	MOVQ groups+40(FP), R11
+	MOVQ BX, SI
+
+first:
+	// TILEZERO tmm0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO tmm1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+
+	// TILELOADD tmm4, [R8 + R13 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x28
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILELOADD tmm2, [SI + R12 + 0]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBUUD tmm0, tmm2, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x58
+	BYTE $0x5e
+	BYTE $0xc2
+
+	// TILELOADD tmm3, [SI + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBSUD tmm1, tmm3, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x5a
+	BYTE $0x5e
+	BYTE $0xcb
+
+	// TILESTORED tmm0, [R10 + R12 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILESTORED tmm1, [R10 + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
+	ADDQ $0x00000800, R10
+	DECQ R11
+	JNZ  first
+	MOVQ groups+40(FP), R11
+	SHLQ $0x0b, R11
+	SUBQ R11, R10
 
 tile:
 	XORQ AX, AX
 
 strip:
+	MOVQ codes+24(FP), R8
+	MOVQ BX, SI
+	MOVQ strips+48(FP), R11
+	DECQ R11
+	SHLQ $0x06, R11
+	CMPQ AX, R11
+	JGE  followingTile
+	LEAQ 64(R8)(AX*1), R8
+	JMP  found
+
+followingTile:
+	ADDQ step+64(FP), SI
+	CMPQ CX, $0x01
+	JNE  found
+	XORQ SI, SI
+
+found:
 	VMOVUPS (DI)(AX*1), Z0
 	VMOVUPS 256(DI)(AX*1), Z1
 	VMOVUPS 512(DI)(AX*1), Z2
 	VMOVUPS 768(DI)(AX*1), Z3
-	MOVQ    codes+24(FP), R8
 	MOVQ    params+32(FP), R9
 	MOVQ    groups+40(FP), R11
-	ADDQ    AX, R8
 	ADDQ    AX, R9
-	MOVQ    BX, SI
 	MOVQ    BX, DX
+	XCHGQ   R10, R14
+
+group:
+	TESTQ SI, SI
+	JZ    fold
 
 	// TILEZERO tmm0
 	BYTE $0xc4
@@ -597,101 +774,10 @@ strip:
 	BYTE $0x04
 	BYTE $0x00
 	BYTE $0x00
-	DECQ R11
-	JZ   last
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
 
-group:
-	ADDQ  $0x00000880, SI
-	ADDQ  $0x00001000, R8
-	XCHGQ R10, R14
-
-	// TILEZERO tmm0
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc0
-
-	// TILEZERO tmm1
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc8
-
-	// TILELOADD tmm4, [R8 + R13 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0xa4
-	BYTE $0x28
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILELOADD tmm2, [SI + R12 + 0]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x94
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBUUD tmm0, tmm2, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x58
-	BYTE $0x5e
-	BYTE $0xc2
-
-	// TILELOADD tmm3, [SI + R12 + 1024]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x9c
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x04
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBSUD tmm1, tmm3, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x5a
-	BYTE $0x5e
-	BYTE $0xcb
-
-	// TILESTORED tmm0, [R10 + R12 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7a
-	BYTE $0x4b
-	BYTE $0x84
-	BYTE $0x22
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILESTORED tmm1, [R10 + R12 + 1024]
-	BYTE             $0xc4
-	BYTE             $0x82
-	BYTE             $0x7a
-	BYTE             $0x4b
-	BYTE             $0x8c
-	BYTE             $0x22
-	BYTE             $0x00
-	BYTE             $0x04
-	BYTE             $0x00
-	BYTE             $0x00
+fold:
 	VMOVUPS          (R9), Z4
 	VMOVUPS          256(R9), Z5
 	VPSLLD           $0x08, 1024(R14), Z6
@@ -720,36 +806,14 @@ group:
 	VFMADD231PS.BCST 2124(DX), Z5, Z3
 	ADDQ             $0x00000880, DX
 	ADDQ             $0x00000200, R9
+	ADDQ             $0x00000800, R10
+	ADDQ             $0x00000800, R14
 	DECQ             R11
 	JNZ              group
-
-last:
-	VMOVUPS          (R9), Z4
-	VMOVUPS          256(R9), Z5
-	VPSLLD           $0x08, 1024(R10), Z6
-	VPADDD           (R10), Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS.BCST      2048(DX), Z6, Z6
-	VFMADD231PS      Z4, Z6, Z0
-	VFMADD231PS.BCST 2112(DX), Z5, Z0
-	VPSLLD           $0x08, 1088(R10), Z6
-	VPADDD           64(R10), Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS.BCST      2052(DX), Z6, Z6
-	VFMADD231PS      Z4, Z6, Z1
-	VFMADD231PS.BCST 2116(DX), Z5, Z1
-	VPSLLD           $0x08, 1152(R10), Z6
-	VPADDD           128(R10), Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS.BCST      2056(DX), Z6, Z6
-	VFMADD231PS      Z4, Z6, Z2
-	VFMADD231PS.BCST 2120(DX), Z5, Z2
-	VPSLLD           $0x08, 1216(R10), Z6
-	VPADDD           192(R10), Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS.BCST      2060(DX), Z6, Z6
-	VFMADD231PS      Z4, Z6, Z3
-	VFMADD231PS.BCST 2124(DX), Z5, Z3
+	MOVQ             groups+40(FP), R11
+	SHLQ             $0x0b, R11
+	SUBQ             R11, R10
+	SUBQ             R11, R14
 	VMOVUPS          Z0, (DI)(AX*1)
 	VMOVUPS          Z1, 256(DI)(AX*1)
 	VMOVUPS          Z2, 512(DI)(AX*1)
@@ -794,18 +858,137 @@ TEXT ·tiles8AMX(SB), NOSPLIT, $0-72
 	BYTE $0x78
 	BYTE $0x49
 	BYTE $0x00
-	MOVQ sums+0(FP), DI
-	MOVQ products+8(FP), R10
-	LEAQ 2048(R10), R14
-	MOVQ x+16(FP), BX
 	MOVQ tiles+56(FP), CX
+	MOVQ sums+0(FP), DI
+	MOVQ x+16(FP), BX
+	MOVQ products+8(FP), R10
+	MOVQ groups+40(FP), R14
+	SHLQ $0x0b, R14
+	ADDQ R10, R14
 	MOVQ $0x00000040, R12
 	MOVQ $0x00000100, R13
+	MOVQ codes+24(FP), R8
+	MOVQ groups+40(FP), R11
+	MOVQ BX, SI
+
+first:
+	// TILEZERO tmm0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO tmm1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+
+	// TILELOADD tmm4, [R8 + R13 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x28
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILELOADD tmm2, [SI + R12 + 0]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBUUD tmm0, tmm2, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x58
+	BYTE $0x5e
+	BYTE $0xc2
+
+	// TILELOADD tmm3, [SI + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBSUD tmm1, tmm3, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x5a
+	BYTE $0x5e
+	BYTE $0xcb
+
+	// TILESTORED tmm0, [R10 + R12 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILESTORED tmm1, [R10 + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
+	ADDQ $0x00000800, R10
+	DECQ R11
+	JNZ  first
+	MOVQ groups+40(FP), R11
+	SHLQ $0x0b, R11
+	SUBQ R11, R10
 
 tile:
 	XORQ AX, AX
 
 strip:
+	MOVQ codes+24(FP), R8
+	MOVQ BX, SI
+	MOVQ strips+48(FP), R11
+	DECQ R11
+	SHLQ $0x06, R11
+	CMPQ AX, R11
+	JGE  followingTile
+	LEAQ 64(R8)(AX*1), R8
+	JMP  found
+
+followingTile:
+	ADDQ step+64(FP), SI
+	CMPQ CX, $0x01
+	JNE  found
+	XORQ SI, SI
+
+found:
 	VMOVUPS (DI)(AX*1), Z0
 	VMOVUPS 256(DI)(AX*1), Z1
 	VMOVUPS 512(DI)(AX*1), Z2
@@ -814,13 +997,15 @@ strip:
 	VMOVUPS 1280(DI)(AX*1), Z5
 	VMOVUPS 1536(DI)(AX*1), Z6
 	VMOVUPS 1792(DI)(AX*1), Z7
-	MOVQ    codes+24(FP), R8
 	MOVQ    params+32(FP), R9
 	MOVQ    groups+40(FP), R11
-	ADDQ    AX, R8
 	ADDQ    AX, R9
-	MOVQ    BX, SI
 	MOVQ    BX, DX
+	XCHGQ   R10, R14
+
+group:
+	TESTQ SI, SI
+	JZ    fold
 
 	// TILEZERO tmm0
 	BYTE $0xc4
@@ -909,101 +1094,10 @@ strip:
 	BYTE $0x04
 	BYTE $0x00
 	BYTE $0x00
-	DECQ R11
-	JZ   last
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
 
-group:
-	ADDQ  $0x00000880, SI
-	ADDQ  $0x00001000, R8
-	XCHGQ R10, R14
-
-	// TILEZERO tmm0
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc0
-
-	// TILEZERO tmm1
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc8
-
-	// TILELOADD tmm4, [R8 + R13 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0xa4
-	BYTE $0x28
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILELOADD tmm2, [SI + R12 + 0]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x94
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBUUD tmm0, tmm2, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x58
-	BYTE $0x5e
-	BYTE $0xc2
-
-	// TILELOADD tmm3, [SI + R12 + 1024]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x9c
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x04
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBSUD tmm1, tmm3, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x5a
-	BYTE $0x5e
-	BYTE $0xcb
-
-	// TILESTORED tmm0, [R10 + R12 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7a
-	BYTE $0x4b
-	BYTE $0x84
-	BYTE $0x22
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILESTORED tmm1, [R10 + R12 + 1024]
-	BYTE             $0xc4
-	BYTE             $0x82
-	BYTE             $0x7a
-	BYTE             $0x4b
-	BYTE             $0x8c
-	BYTE             $0x22
-	BYTE             $0x00
-	BYTE             $0x04
-	BYTE             $0x00
-	BYTE             $0x00
+fold:
 	VMOVUPS          (R9), Z8
 	VMOVUPS          256(R9), Z9
 	VPSLLD           $0x08, 1024(R14), Z10
@@ -1056,60 +1150,14 @@ group:
 	VFMADD231PS.BCST 2140(DX), Z9, Z7
 	ADDQ             $0x00000880, DX
 	ADDQ             $0x00000200, R9
+	ADDQ             $0x00000800, R10
+	ADDQ             $0x00000800, R14
 	DECQ             R11
 	JNZ              group
-
-last:
-	VMOVUPS          (R9), Z8
-	VMOVUPS          256(R9), Z9
-	VPSLLD           $0x08, 1024(R10), Z10
-	VPADDD           (R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2048(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z0
-	VFMADD231PS.BCST 2112(DX), Z9, Z0
-	VPSLLD           $0x08, 1088(R10), Z10
-	VPADDD           64(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2052(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z1
-	VFMADD231PS.BCST 2116(DX), Z9, Z1
-	VPSLLD           $0x08, 1152(R10), Z10
-	VPADDD           128(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2056(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z2
-	VFMADD231PS.BCST 2120(DX), Z9, Z2
-	VPSLLD           $0x08, 1216(R10), Z10
-	VPADDD           192(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2060(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z3
-	VFMADD231PS.BCST 2124(DX), Z9, Z3
-	VPSLLD           $0x08, 1280(R10), Z10
-	VPADDD           256(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2064(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z4
-	VFMADD231PS.BCST 2128(DX), Z9, Z4
-	VPSLLD           $0x08, 1344(R10), Z10
-	VPADDD           320(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2068(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z5
-	VFMADD231PS.BCST 2132(DX), Z9, Z5
-	VPSLLD           $0x08, 1408(R10), Z10
-	VPADDD           384(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2072(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z6
-	VFMADD231PS.BCST 2136(DX), Z9, Z6
-	VPSLLD           $0x08, 1472(R10), Z10
-	VPADDD           448(R10), Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS.BCST      2076(DX), Z10, Z10
-	VFMADD231PS      Z8, Z10, Z7
-	VFMADD231PS.BCST 2140(DX), Z9, Z7
+	MOVQ             groups+40(FP), R11
+	SHLQ             $0x0b, R11
+	SUBQ             R11, R10
+	SUBQ             R11, R14
 	VMOVUPS          Z0, (DI)(AX*1)
 	VMOVUPS          Z1, 256(DI)(AX*1)
 	VMOVUPS          Z2, 512(DI)(AX*1)
@@ -1158,18 +1206,137 @@ TEXT ·tiles12AMX(SB), NOSPLIT, $0-72
 	BYTE $0x78
 	BYTE $0x49
 	BYTE $0x00
-	MOVQ sums+0(FP), DI
-	MOVQ products+8(FP), R10
-	LEAQ 2048(R10), R14
-	MOVQ x+16(FP), BX
 	MOVQ tiles+56(FP), CX
+	MOVQ sums+0(FP), DI
+	MOVQ x+16(FP), BX
+	MOVQ products+8(FP), R10
+	MOVQ groups+40(FP), R14
+	SHLQ $0x0b, R14
+	ADDQ R10, R14
 	MOVQ $0x00000040, R12
 	MOVQ $0x00000100, R13
+	MOVQ codes+24(FP), R8
+	MOVQ groups+40(FP), R11
+	MOVQ BX, SI
+
+first:
+	// TILEZERO tmm0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO tmm1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+
+	// TILELOADD tmm4, [R8 + R13 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x28
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILELOADD tmm2, [SI + R12 + 0]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBUUD tmm0, tmm2, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x58
+	BYTE $0x5e
+	BYTE $0xc2
+
+	// TILELOADD tmm3, [SI + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBSUD tmm1, tmm3, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x5a
+	BYTE $0x5e
+	BYTE $0xcb
+
+	// TILESTORED tmm0, [R10 + R12 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILESTORED tmm1, [R10 + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
+	ADDQ $0x00000800, R10
+	DECQ R11
+	JNZ  first
+	MOVQ groups+40(FP), R11
+	SHLQ $0x0b, R11
+	SUBQ R11, R10
 
 tile:
 	XORQ AX, AX
 
 strip:
+	MOVQ codes+24(FP), R8
+	MOVQ BX, SI
+	MOVQ strips+48(FP), R11
+	DECQ R11
+	SHLQ $0x06, R11
+	CMPQ AX, R11
+	JGE  followingTile
+	LEAQ 64(R8)(AX*1), R8
+	JMP  found
+
+followingTile:
+	ADDQ step+64(FP), SI
+	CMPQ CX, $0x01
+	JNE  found
+	XORQ SI, SI
+
+found:
 	VMOVUPS (DI)(AX*1), Z0
 	VMOVUPS 256(DI)(AX*1), Z1
 	VMOVUPS 512(DI)(AX*1), Z2
@@ -1182,13 +1349,15 @@ strip:
 	VMOVUPS 2304(DI)(AX*1), Z9
 	VMOVUPS 2560(DI)(AX*1), Z10
 	VMOVUPS 2816(DI)(AX*1), Z11
-	MOVQ    codes+24(FP), R8
 	MOVQ    params+32(FP), R9
 	MOVQ    groups+40(FP), R11
-	ADDQ    AX, R8
 	ADDQ    AX, R9
-	MOVQ    BX, SI
 	MOVQ    BX, DX
+	XCHGQ   R10, R14
+
+group:
+	TESTQ SI, SI
+	JZ    fold
 
 	// TILEZERO tmm0
 	BYTE $0xc4
@@ -1277,101 +1446,10 @@ strip:
 	BYTE $0x04
 	BYTE $0x00
 	BYTE $0x00
-	DECQ R11
-	JZ   last
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
 
-group:
-	ADDQ  $0x00000880, SI
-	ADDQ  $0x00001000, R8
-	XCHGQ R10, R14
-
-	// TILEZERO tmm0
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc0
-
-	// TILEZERO tmm1
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc8
-
-	// TILELOADD tmm4, [R8 + R13 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0xa4
-	BYTE $0x28
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILELOADD tmm2, [SI + R12 + 0]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x94
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBUUD tmm0, tmm2, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x58
-	BYTE $0x5e
-	BYTE $0xc2
-
-	// TILELOADD tmm3, [SI + R12 + 1024]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x9c
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x04
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBSUD tmm1, tmm3, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x5a
-	BYTE $0x5e
-	BYTE $0xcb
-
-	// TILESTORED tmm0, [R10 + R12 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7a
-	BYTE $0x4b
-	BYTE $0x84
-	BYTE $0x22
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILESTORED tmm1, [R10 + R12 + 1024]
-	BYTE             $0xc4
-	BYTE             $0x82
-	BYTE             $0x7a
-	BYTE             $0x4b
-	BYTE             $0x8c
-	BYTE             $0x22
-	BYTE             $0x00
-	BYTE             $0x04
-	BYTE             $0x00
-	BYTE             $0x00
+fold:
 	VMOVUPS          (R9), Z12
 	VMOVUPS          256(R9), Z13
 	VPSLLD           $0x08, 1024(R14), Z14
@@ -1448,84 +1526,14 @@ group:
 	VFMADD231PS.BCST 2156(DX), Z13, Z11
 	ADDQ             $0x00000880, DX
 	ADDQ             $0x00000200, R9
+	ADDQ             $0x00000800, R10
+	ADDQ             $0x00000800, R14
 	DECQ             R11
 	JNZ              group
-
-last:
-	VMOVUPS          (R9), Z12
-	VMOVUPS          256(R9), Z13
-	VPSLLD           $0x08, 1024(R10), Z14
-	VPADDD           (R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2048(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z0
-	VFMADD231PS.BCST 2112(DX), Z13, Z0
-	VPSLLD           $0x08, 1088(R10), Z14
-	VPADDD           64(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2052(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z1
-	VFMADD231PS.BCST 2116(DX), Z13, Z1
-	VPSLLD           $0x08, 1152(R10), Z14
-	VPADDD           128(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2056(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z2
-	VFMADD231PS.BCST 2120(DX), Z13, Z2
-	VPSLLD           $0x08, 1216(R10), Z14
-	VPADDD           192(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2060(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z3
-	VFMADD231PS.BCST 2124(DX), Z13, Z3
-	VPSLLD           $0x08, 1280(R10), Z14
-	VPADDD           256(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2064(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z4
-	VFMADD231PS.BCST 2128(DX), Z13, Z4
-	VPSLLD           $0x08, 1344(R10), Z14
-	VPADDD           320(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2068(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z5
-	VFMADD231PS.BCST 2132(DX), Z13, Z5
-	VPSLLD           $0x08, 1408(R10), Z14
-	VPADDD           384(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2072(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z6
-	VFMADD231PS.BCST 2136(DX), Z13, Z6
-	VPSLLD           $0x08, 1472(R10), Z14
-	VPADDD           448(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2076(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z7
-	VFMADD231PS.BCST 2140(DX), Z13, Z7
-	VPSLLD           $0x08, 1536(R10), Z14
-	VPADDD           512(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2080(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z8
-	VFMADD231PS.BCST 2144(DX), Z13, Z8
-	VPSLLD           $0x08, 1600(R10), Z14
-	VPADDD           576(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2084(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z9
-	VFMADD231PS.BCST 2148(DX), Z13, Z9
-	VPSLLD           $0x08, 1664(R10), Z14
-	VPADDD           640(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2088(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z10
-	VFMADD231PS.BCST 2152(DX), Z13, Z10
-	VPSLLD           $0x08, 1728(R10), Z14
-	VPADDD           704(R10), Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS.BCST      2092(DX), Z14, Z14
-	VFMADD231PS      Z12, Z14, Z11
-	VFMADD231PS.BCST 2156(DX), Z13, Z11
+	MOVQ             groups+40(FP), R11
+	SHLQ             $0x0b, R11
+	SUBQ             R11, R10
+	SUBQ             R11, R14
 	VMOVUPS          Z0, (DI)(AX*1)
 	VMOVUPS          Z1, 256(DI)(AX*1)
 	VMOVUPS          Z2, 512(DI)(AX*1)
@@ -1578,18 +1586,137 @@ TEXT ·tiles16AMX(SB), NOSPLIT, $0-72
 	BYTE $0x78
 	BYTE $0x49
 	BYTE $0x00
-	MOVQ sums+0(FP), DI
-	MOVQ products+8(FP), R10
-	LEAQ 2048(R10), R14
-	MOVQ x+16(FP), BX
 	MOVQ tiles+56(FP), CX
+	MOVQ sums+0(FP), DI
+	MOVQ x+16(FP), BX
+	MOVQ products+8(FP), R10
+	MOVQ groups+40(FP), R14
+	SHLQ $0x0b, R14
+	ADDQ R10, R14
 	MOVQ $0x00000040, R12
 	MOVQ $0x00000100, R13
+	MOVQ codes+24(FP), R8
+	MOVQ groups+40(FP), R11
+	MOVQ BX, SI
+
+first:
+	// TILEZERO tmm0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+
+	// TILEZERO tmm1
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+
+	// TILELOADD tmm4, [R8 + R13 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x28
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILELOADD tmm2, [SI + R12 + 0]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBUUD tmm0, tmm2, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x58
+	BYTE $0x5e
+	BYTE $0xc2
+
+	// TILELOADD tmm3, [SI + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x26
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+
+	// TDPBSUD tmm1, tmm3, tmm4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x5a
+	BYTE $0x5e
+	BYTE $0xcb
+
+	// TILESTORED tmm0, [R10 + R12 + 0]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// TILESTORED tmm1, [R10 + R12 + 1024]
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x22
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
+	ADDQ $0x00000800, R10
+	DECQ R11
+	JNZ  first
+	MOVQ groups+40(FP), R11
+	SHLQ $0x0b, R11
+	SUBQ R11, R10
 
 tile:
 	XORQ AX, AX
 
 strip:
+	MOVQ codes+24(FP), R8
+	MOVQ BX, SI
+	MOVQ strips+48(FP), R11
+	DECQ R11
+	SHLQ $0x06, R11
+	CMPQ AX, R11
+	JGE  followingTile
+	LEAQ 64(R8)(AX*1), R8
+	JMP  found
+
+followingTile:
+	ADDQ step+64(FP), SI
+	CMPQ CX, $0x01
+	JNE  found
+	XORQ SI, SI
+
+found:
 	VMOVUPS (DI)(AX*1), Z0
 	VMOVUPS 256(DI)(AX*1), Z1
 	VMOVUPS 512(DI)(AX*1), Z2
@@ -1606,13 +1733,15 @@ strip:
 	VMOVUPS 3328(DI)(AX*1), Z13
 	VMOVUPS 3584(DI)(AX*1), Z14
 	VMOVUPS 3840(DI)(AX*1), Z15
-	MOVQ    codes+24(FP), R8
 	MOVQ    params+32(FP), R9
 	MOVQ    groups+40(FP), R11
-	ADDQ    AX, R8
 	ADDQ    AX, R9
-	MOVQ    BX, SI
 	MOVQ    BX, DX
+	XCHGQ   R10, R14
+
+group:
+	TESTQ SI, SI
+	JZ    fold
 
 	// TILEZERO tmm0
 	BYTE $0xc4
@@ -1701,101 +1830,10 @@ strip:
 	BYTE $0x04
 	BYTE $0x00
 	BYTE $0x00
-	DECQ R11
-	JZ   last
+	ADDQ $0x00000880, SI
+	ADDQ $0x00001000, R8
 
-group:
-	ADDQ  $0x00000880, SI
-	ADDQ  $0x00001000, R8
-	XCHGQ R10, R14
-
-	// TILEZERO tmm0
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc0
-
-	// TILEZERO tmm1
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x7b
-	BYTE $0x49
-	BYTE $0xc8
-
-	// TILELOADD tmm4, [R8 + R13 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0xa4
-	BYTE $0x28
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILELOADD tmm2, [SI + R12 + 0]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x94
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBUUD tmm0, tmm2, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x58
-	BYTE $0x5e
-	BYTE $0xc2
-
-	// TILELOADD tmm3, [SI + R12 + 1024]
-	BYTE $0xc4
-	BYTE $0xa2
-	BYTE $0x7b
-	BYTE $0x4b
-	BYTE $0x9c
-	BYTE $0x26
-	BYTE $0x00
-	BYTE $0x04
-	BYTE $0x00
-	BYTE $0x00
-
-	// TDPBSUD tmm1, tmm3, tmm4
-	BYTE $0xc4
-	BYTE $0xe2
-	BYTE $0x5a
-	BYTE $0x5e
-	BYTE $0xcb
-
-	// TILESTORED tmm0, [R10 + R12 + 0]
-	BYTE $0xc4
-	BYTE $0x82
-	BYTE $0x7a
-	BYTE $0x4b
-	BYTE $0x84
-	BYTE $0x22
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// TILESTORED tmm1, [R10 + R12 + 1024]
-	BYTE             $0xc4
-	BYTE             $0x82
-	BYTE             $0x7a
-	BYTE             $0x4b
-	BYTE             $0x8c
-	BYTE             $0x22
-	BYTE             $0x00
-	BYTE             $0x04
-	BYTE             $0x00
-	BYTE             $0x00
+fold:
 	VMOVUPS          (R9), Z16
 	VMOVUPS          256(R9), Z17
 	VPSLLD           $0x08, 1024(R14), Z18
@@ -1896,108 +1934,14 @@ group:
 	VFMADD231PS.BCST 2172(DX), Z17, Z15
 	ADDQ             $0x00000880, DX
 	ADDQ             $0x00000200, R9
+	ADDQ             $0x00000800, R10
+	ADDQ             $0x00000800, R14
 	DECQ             R11
 	JNZ              group
-
-last:
-	VMOVUPS          (R9), Z16
-	VMOVUPS          256(R9), Z17
-	VPSLLD           $0x08, 1024(R10), Z18
-	VPADDD           (R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2048(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z0
-	VFMADD231PS.BCST 2112(DX), Z17, Z0
-	VPSLLD           $0x08, 1088(R10), Z18
-	VPADDD           64(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2052(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z1
-	VFMADD231PS.BCST 2116(DX), Z17, Z1
-	VPSLLD           $0x08, 1152(R10), Z18
-	VPADDD           128(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2056(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z2
-	VFMADD231PS.BCST 2120(DX), Z17, Z2
-	VPSLLD           $0x08, 1216(R10), Z18
-	VPADDD           192(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2060(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z3
-	VFMADD231PS.BCST 2124(DX), Z17, Z3
-	VPSLLD           $0x08, 1280(R10), Z18
-	VPADDD           256(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2064(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z4
-	VFMADD231PS.BCST 2128(DX), Z17, Z4
-	VPSLLD           $0x08, 1344(R10), Z18
-	VPADDD           320(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2068(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z5
-	VFMADD231PS.BCST 2132(DX), Z17, Z5
-	VPSLLD           $0x08, 1408(R10), Z18
-	VPADDD           384(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2072(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z6
-	VFMADD231PS.BCST 2136(DX), Z17, Z6
-	VPSLLD           $0x08, 1472(R10), Z18
-	VPADDD           448(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2076(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z7
-	VFMADD231PS.BCST 2140(DX), Z17, Z7
-	VPSLLD           $0x08, 1536(R10), Z18
-	VPADDD           512(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2080(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z8
-	VFMADD231PS.BCST 2144(DX), Z17, Z8
-	VPSLLD           $0x08, 1600(R10), Z18
-	VPADDD           576(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2084(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z9
-	VFMADD231PS.BCST 2148(DX), Z17, Z9
-	VPSLLD           $0x08, 1664(R10), Z18
-	VPADDD           640(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2088(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z10
-	VFMADD231PS.BCST 2152(DX), Z17, Z10
-	VPSLLD           $0x08, 1728(R10), Z18
-	VPADDD           704(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2092(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z11
-	VFMADD231PS.BCST 2156(DX), Z17, Z11
-	VPSLLD           $0x08, 1792(R10), Z18
-	VPADDD           768(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2096(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z12
-	VFMADD231PS.BCST 2160(DX), Z17, Z12
-	VPSLLD           $0x08, 1856(R10), Z18
-	VPADDD           832(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2100(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z13
-	VFMADD231PS.BCST 2164(DX), Z17, Z13
-	VPSLLD           $0x08, 1920(R10), Z18
-	VPADDD           896(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2104(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z14
-	VFMADD231PS.BCST 2168(DX), Z17, Z14
-	VPSLLD           $0x08, 1984(R10), Z18
-	VPADDD           960(R10), Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS.BCST      2108(DX), Z18, Z18
-	VFMADD231PS      Z16, Z18, Z15
-	VFMADD231PS.BCST 2172(DX), Z17, Z15
+	MOVQ             groups+40(FP), R11
+	SHLQ             $0x0b, R11
+	SUBQ             R11, R10
+	SUBQ             R11, R14
 	VMOVUPS          Z0, (DI)(AX*1)
 	VMOVUPS          Z1, 256(DI)(AX*1)
 	VMOVUPS          Z2, 512(DI)(AX*1)

@@ -95,8 +95,8 @@ func (p *pass) addExpert(out []float32, e expert, b batch) {
 	const size = panelOutputs
 	p.device.pool.run(tasks(dim, size), func(worker, task int) {
 		lo, hi := task*size, min((task+1)*size, dim)
-		p.multiply(worker, p.r, s.gate, e.gate, lo, hi, b.rowBatch)
-		p.multiply(worker, p.r, s.up, e.up, lo, hi, b.rowBatch)
+		p.multiply(worker, p.r, s.gate, e.gate, lo, hi, b.rowBatch, panel{e.up, lo})
+		p.multiply(worker, p.r, s.up, e.up, lo, hi, b.rowBatch, p.following(e.gate, lo))
 		for t := range b.n {
 			p.k.swiGLU(p.r, s.gate[t*dim+lo:t*dim+hi], s.up[t*dim+lo:t*dim+hi])
 			if p.integer != nil {
@@ -106,7 +106,7 @@ func (p *pass) addExpert(out []float32, e expert, b batch) {
 	})
 	p.device.pool.run(tasks(hidden, size), func(worker, task int) {
 		lo, hi := task*size, min((task+1)*size, hidden)
-		p.multiply(worker, p.r, s.down, e.down, lo, hi, inner)
+		p.multiply(worker, p.r, s.down, e.down, lo, hi, inner, p.following(e.down, lo))
 		for i, row := range b.rows {
 			p.k.addScaled(out[int(row)*hidden+lo:int(row)*hidden+hi], b.weights[i:i+1], s.down[i*hidden+lo:i*hidden+hi], 0)
 		}

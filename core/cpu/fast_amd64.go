@@ -59,7 +59,7 @@ var avx2 = kernels{
 		quantise: quantiseAVX2,
 		matVec4:  matVec4AVX2, matVec8: matVec8AVX2,
 		unpack4: unpack4AVX2, unpack8: unpack8AVX2, unpackParams: unpackParamsAVX2, fetch: fetchAVX2,
-		panel: panelRows,
+		panel: panelRows, strip: 8,
 		tiles: []tileKernel{tile1AVX2, tile2AVX2, tile3AVX2, tile4AVX2},
 	},
 }
@@ -75,8 +75,8 @@ var avx512 = func() kernels {
 // amx is avx512 but for the products of prefill.
 var amx = func() kernels {
 	k, integer := avx512, *avx512.integer
-	integer.unpack4, integer.unpack8, integer.unpackParams = unpackUnit4AVX2, unpackUnit8AVX2, unpackUnitParamsAVX2
-	integer.panel, integer.tiles = unitPanel, nil
+	integer.unpack4, integer.unpack8, integer.unpackParams = unpackUnit4AVX512, unpackUnit8AVX512, unpackUnitParamsAVX2
+	integer.panel, integer.strip, integer.tiles = unitPanel, unitRows, nil
 	integer.unit = &matrixUnit{quantiseTileAVX512, [...]unitKernel{tiles4AMX, tiles8AMX, tiles12AMX, tiles16AMX}}
 	k.integer = &integer
 	return k

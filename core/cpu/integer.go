@@ -14,7 +14,7 @@ type integerProducts struct {
 	unpack4, unpack8 func(codes *byte, rows *[8]*byte, offset, groups int)
 	unpackParams     func(params *byte, rows *[8]*byte, groups int)
 	fetch            func(x *byte, n int)
-	panel            int // rows of one
+	panel, strip     int // rows of one, and those that are unpacked together
 	// tiles multiply a panel with 1, 2, ... rows. A row comes out the same of
 	// each. A matrix unit, where it isn't nil, does so in their place.
 	tiles []tileKernel

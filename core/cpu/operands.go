@@ -61,15 +61,20 @@ func (p *pass) newBatch(x, memory []float32, in, n int) rowBatch {
 }
 
 // multiply makes columns lo to hi of y = x Wᵀ; with integers lo is a multiple
-// of a panel's rows, and so is hi unless it is the last.
-func (p *pass) multiply(worker int, r Rounding, y []float32, w Matrix, lo, hi int, b rowBatch) {
+// of a panel's rows, and so is hi unless it is the last. What the goroutine is
+// likely to multiply with next is fetched meanwhile.
+func (p *pass) multiply(worker int, r Rounding, y []float32, w Matrix, lo, hi int, b rowBatch, next panel) {
 	if p.integer == nil {
 		qmatmul(r, y, w, lo, hi, b.x, b.n)
 		return
 	}
-	panel := p.integer.panel
-	for n := lo; n < hi; n += panel {
-		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b, n+panel < hi)
+	rows := p.integer.panel
+	for n := lo; n < hi; n += rows {
+		ahead := next
+		if n+rows < hi {
+			ahead = panel{w, n + rows}
+		}
+		p.integer.multiply(&p.scr.workers[worker].panel, y, w, n, b, ahead)
 	}
 	for t := range b.n {
 		p.k.round(r, y[t*w.Out+lo:t*w.Out+hi])

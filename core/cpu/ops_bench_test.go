@@ -61,7 +61,7 @@ func BenchmarkQMatMul(b *testing.B) {
 					s.layOut(new(carver), m.In, rows)
 					product = func() {
 						for n := 0; n < m.Out; n += k.integer.panel {
-							k.integer.multiply(s, y, m, n, batch, true)
+							k.integer.multiply(s, y, m, n, batch, panel{m, n + k.integer.panel})
 						}
 					}
 				}

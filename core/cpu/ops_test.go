@@ -116,7 +116,7 @@ func integerMatMul(k *kernels, r Rounding, y []float32, w Matrix, x []float32, r
 	s := new(panelScratch)
 	s.layOut(new(carver), w.In, rows)
 	for n := 0; n < w.Out; n += k.integer.panel {
-		k.integer.multiply(s, y, w, n, b, true)
+		k.integer.multiply(s, y, w, n, b, panel{w, n + k.integer.panel})
 	}
 	k.round(r, y)
 }

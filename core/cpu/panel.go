@@ -38,14 +38,20 @@ func (s *panelScratch) layOut(v *carver, in, rows int) {
 	s.codes = v.aligned(panelGroups * panelCodes / 4)
 	s.params = v.aligned(in / groupSize * 2 * unitPanel)
 	s.sums = v.aligned(tasks(rows, unitRows) * unitRows * unitPanel)
-	s.products = v.aligned(2 * 2 * unitRows * unitRows)
+	s.products = v.aligned(2 * panelGroups * 2 * unitRows * unitRows)
 	s.activations = make([]*byte, rows+maxTile)
 }
 
+// panel is rows n and on of a matrix; without rows, none.
+type panel struct {
+	Matrix
+	n int
+}
+
 // multiply makes one panel's columns of y = x Wᵀ, from n on or to the last: a
-// row of y for each of b. Meanwhile it fetches the matrix's next rows, where
-// they will be wanted.
-func (k *integerProducts) multiply(s *panelScratch, y []float32, w Matrix, n int, b rowBatch, fetch bool) {
+// row of y for each of b. Meanwhile it fetches the panel that will be wanted
+// next.
+func (k *integerProducts) multiply(s *panelScratch, y []float32, w Matrix, n int, b rowBatch, next panel) {
 	s.width = k.panel
 	width := min(s.width, w.Out-n)
 	clear(s.sums[:b.n*s.width])
@@ -57,9 +63,7 @@ func (k *integerProducts) multiply(s *panelScratch, y []float32, w Matrix, n int
 	all := w.In / groupSize
 	for g := 0; g < all; g += panelGroups {
 		groups := min(panelGroups, all-g)
-		if fetch {
-			k.fetchNext(w, n, g, groups)
-		}
+		k.fetchShare(next, g, groups, all)
 		k.unpackCodes(s, w, g, groups)
 		if k.unit != nil {
 			k.unit.multiply(s, b.tiled, b.n, g, groups, tasks(width, unitRows))
@@ -91,14 +95,21 @@ func (k *integerProducts) tileSize(rows int) int {
 	return (rows + n - 1) / n
 }
 
-// fetchNext asks for a share of the next panel's rows, as large as the groups'
-// of this one.
-func (k *integerProducts) fetchNext(w Matrix, n, g, groups int) {
-	size := groups * groupSize * w.Bits / 8 * k.panel
-	from := (n+k.panel)*w.codeStride() + g*groupSize*w.Bits/8*k.panel
-	if from+size <= len(w.Codes) {
-		k.fetch(&w.Codes[from], size)
+// fetchShare asks for as much of a panel as groups are of all, and first for its
+// scales and biases.
+func (k *integerProducts) fetchShare(p panel, g, groups, all int) {
+	rows := min(k.panel, p.Out-p.n)
+	if rows <= 0 {
+		return
 	}
+	if g == 0 {
+		params := 2 * p.In / groupSize
+		k.fetch(&p.Scales[p.n*params], rows*params)
+		k.fetch(&p.Biases[p.n*params], rows*params)
+	}
+	size := rows * p.codeStride()
+	from, to := size*g/all, size*(g+groups)/all
+	k.fetch(&p.Codes[p.n*p.codeStride()+from], to-from)
 }
 
 // pointToActivations sets s.activations to the rows of b.
@@ -125,8 +136,8 @@ func (k *integerProducts) unpackCodes(s *panelScratch, w Matrix, g, groups int) 
 	if w.Bits == 8 {
 		kernel = k.unpack8
 	}
-	for strip := range s.width / 8 {
-		kernel((*byte)(unsafe.Pointer(&s.codes[8*strip])), &s.rows[strip], g*groupSize*w.Bits/8, groups)
+	for row := 0; row < s.width; row += k.strip {
+		kernel((*byte)(unsafe.Pointer(&s.codes[row])), &s.rows[row/8], g*groupSize*w.Bits/8, groups)
 	}
 }
 

@@ -43,8 +43,14 @@ func (p *pass) products(x []float32, rows int, list ...product) {
 		p.eachRow(func(t int) { p.integer.prepareRow(b, t, 0, b.in) })
 	}
 	p.shared(list, func(product) int { return panelOutputs }, func(worker int, m product, lo, hi int) {
-		p.multiply(worker, m.r, m.y, m.w, lo, hi, b)
+		p.multiply(worker, m.r, m.y, m.w, lo, hi, b, p.following(m.w, lo))
 	})
+}
+
+// following returns the panel that a goroutine is likely to take after that at
+// lo: each of the others takes one meanwhile.
+func (p *pass) following(w Matrix, lo int) panel {
+	return panel{w, lo + panelOutputs*p.device.options.Threads}
 }
 
 // vectorProducts multiplies one row with several matrices, in decode and, for

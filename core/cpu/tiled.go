@@ -78,7 +78,7 @@ type matrixUnit struct {
 
 // unitKernel adds to sums, [tiles, 16, panel], products of the first strips of
 // 16 rows of a panel. Tiles of activations lie step bytes apart, and products is
-// memory for two groups' integers.
+// memory for the integers of two strips.
 type unitKernel func(sums *float32, products *int32, x, codes, params *byte, groups, strips, tiles, step int)
 
 // prepare makes row t of a from columns lo to hi of a row x, which lie between

@@ -183,8 +183,8 @@ func TestTiledTake(t *testing.T) {
 		s := new(panelScratch)
 		s.layOut(new(carver), in, rows)
 		want, got := make([]float32, rows*w.Out), make([]float32, some.n*w.Out)
-		k.integer.multiply(s, want, w, 0, all, false)
-		k.integer.multiply(s, got, w, 0, some, false)
+		k.integer.multiply(s, want, w, 0, all, panel{})
+		k.integer.multiply(s, got, w, 0, some, panel{})
 		for i, row := range chosen {
 			for n := range w.Out {
 				if g, w := got[i*w.Out+n], want[int(row)*w.Out+n]; g != w {

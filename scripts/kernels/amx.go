@@ -87,25 +87,58 @@ func quantiseTile(evenFirst Mem) {
 	ret()
 }
 
-func unpackUnit4() {
-	TEXT("unpackUnit4AVX2", NOSPLIT, unpackArgs)
-	Pragma("noescape")
-	Doc("unpackUnit4AVX2 makes bytes of the 4-bit codes of eight rows, from offset bytes into each on.")
-	panel, rows := Load(Param("codes"), GP64()), eightRows()
-	left, off := Load(Param("groups"), GP64()), Load(Param("offset"), GP64())
-	mask := broadcastInt("nibbles", 0x0f0f0f0f)
-	Label("group")
-	v := ymms(8)
+// sixteenRows loads 32 bytes of each of sixteen rows, of which rows is a table,
+// from offset + disp on, and returns their columns of dwords.
+func sixteenRows(rows, offset reg.Register, disp int, each func(v reg.VecVirtual)) []reg.VecVirtual {
+	// Rows i and i+4 of each eight share a vector.
+	v := zmms(8)
 	for i := range v {
-		VMOVUPS(by(rows[i], off, 0), v[i])
+		row, at := GP64(), i/4*8+i%4
+		MOVQ(Mem{Base: rows, Disp: 8 * at}, row)
+		VMOVDQU32(by(row, offset, disp), v[i].AsY())
+		MOVQ(Mem{Base: rows, Disp: 8 * (at + 4)}, row)
+		VINSERTI64X4(Imm(1), by(row, offset, disp), v[i], v[i])
+		each(v[i])
 	}
-	for j, eight := range transpose8(v) {
-		even := YMM()
-		VPAND(mask, eight, even)
-		VMOVDQU(even, at(panel, 2*j*unitSums))
+	// Of fours, element i of four rows lies in lanes 0 and 2, of element i+4 in
+	// the others.
+	var fours [2][]reg.VecVirtual
+	for half := range fours {
+		pairs, q := zmms(4), v[4*half:]
+		fours[half] = zmms(4)
+		for i := range 2 {
+			VPUNPCKLDQ(q[2*i+1], q[2*i], pairs[2*i])
+			VPUNPCKHDQ(q[2*i+1], q[2*i], pairs[2*i+1])
+		}
+		for i := range 2 {
+			VPUNPCKLQDQ(pairs[2+i], pairs[i], fours[half][2*i])
+			VPUNPCKHQDQ(pairs[2+i], pairs[i], fours[half][2*i+1])
+		}
+	}
+	columns := zmms(8)
+	for i := range 4 {
+		VSHUFI32X4(Imm(0x88), fours[1][i], fours[0][i], columns[i])
+		VSHUFI32X4(Imm(0xdd), fours[1][i], fours[0][i], columns[4+i])
+	}
+	return columns
+}
+
+func unpackUnit4() {
+	TEXT("unpackUnit4AVX512", NOSPLIT, unpackArgs)
+	Pragma("noescape")
+	Doc("unpackUnit4AVX512 makes bytes of the 4-bit codes of sixteen rows, from offset bytes into each on.")
+	panel, rows := Load(Param("codes"), GP64()), Load(Param("rows"), GP64())
+	left, off := Load(Param("groups"), GP64()), Load(Param("offset"), GP64())
+	mask := ZMM()
+	VPBROADCASTD(dwords("nibbles", 0x0f0f0f0f), mask)
+	Label("group")
+	for j, eight := range sixteenRows(rows, off, 0, func(reg.VecVirtual) {}) {
+		even := ZMM()
+		VPANDD(mask, eight, even)
+		VMOVDQU32(even, at(panel, 2*j*unitSums))
 		VPSRLD(Imm(4), eight, eight)
-		VPAND(mask, eight, eight)
-		VMOVDQU(eight, at(panel, (2*j+1)*unitSums))
+		VPANDD(mask, eight, eight)
+		VMOVDQU32(eight, at(panel, (2*j+1)*unitSums))
 	}
 	ADDQ(U32(unitCodes), panel)
 	ADDQ(Imm(32), off)
@@ -115,22 +148,18 @@ func unpackUnit4() {
 }
 
 func unpackUnit8(evenFirst Mem) {
-	TEXT("unpackUnit8AVX2", NOSPLIT, unpackArgs)
+	TEXT("unpackUnit8AVX512", NOSPLIT, unpackArgs)
 	Pragma("noescape")
-	Doc("unpackUnit8AVX2 is unpackUnit4AVX2 for 8-bit codes.")
-	order := YMM()
-	VBROADCASTI128(evenFirst, order)
-	panel, rows := Load(Param("codes"), GP64()), eightRows()
+	Doc("unpackUnit8AVX512 is unpackUnit4AVX512 for 8-bit codes.")
+	order := ZMM()
+	VBROADCASTI32X4(evenFirst, order)
+	panel, rows := Load(Param("codes"), GP64()), Load(Param("rows"), GP64())
 	left, off := Load(Param("groups"), GP64()), Load(Param("offset"), GP64())
 	Label("group")
 	for half := range 2 {
-		v := ymms(8)
-		for i := range v {
-			VMOVDQU(by(rows[i], off, 32*half), v[i])
-			VPSHUFB(order, v[i], v[i])
-		}
-		for j, four := range transpose8(v) {
-			VMOVUPS(four, at(panel, (8*half+j)*unitSums))
+		columns := sixteenRows(rows, off, 32*half, func(v reg.VecVirtual) { VPSHUFB(order, v, v) })
+		for j, four := range columns {
+			VMOVDQU32(four, at(panel, (8*half+j)*unitSums))
 		}
 	}
 	ADDQ(U32(unitCodes), panel)
@@ -148,8 +177,9 @@ const (
 )
 
 // unitTiles goes through tiles of activations, and for each through the panel's
-// strips of 16 rows, whose sums stay in registers for all groups. While a
-// group's integers become float32, the matrix unit is at the next group's.
+// strips of 16 rows, whose sums stay in registers for all groups. While one
+// strip's integers become float32, the matrix unit is at the next strip's, for
+// what a tile has just stored is long in coming back.
 func unitTiles(rows int) {
 	name := fmt.Sprintf("tiles%dAMX", rows)
 	var shape [8]byte
@@ -160,41 +190,44 @@ func unitTiles(rows int) {
 	TEXT(name, NOSPLIT, "func(sums *float32, products *int32, x, codes, params *byte, groups, strips, tiles, step int)")
 	Pragma("noescape")
 	Doc(name+" multiplies groups of a panel's first strips with tiles of activations, which lie step bytes apart and of",
-		fmt.Sprintf("which it takes %d rows, and adds them to sums. It has products to itself.", rows))
+		fmt.Sprintf("which it takes %d rows, and adds them to sums. Products holds the integers of two strips.", rows))
 	u := &unit{
-		rows: rows, sums: reg.RDI, strip: reg.RAX, block: reg.RBX,
-		ahead: reg.RSI, codes: reg.R8, made: reg.R10, narrow: reg.R12, wide: reg.R13,
-		x: reg.RDX, params: reg.R9, taken: reg.R14, groups: reg.R11,
+		rows: rows, tiles: reg.RCX, sums: reg.RDI, strip: reg.RAX, block: reg.RBX,
+		next: reg.RSI, codes: reg.R8, made: reg.R10, narrow: reg.R12, wide: reg.R13,
+		x: reg.RDX, params: reg.R9, taken: reg.R14, left: reg.R11,
 	}
 	LEAQ(config, reg.RAX)
 	tileConfigure(reg.RAX)
-	tiles := reg.RCX
+	Load(Param("tiles"), u.tiles)
 	Load(Param("sums"), u.sums)
-	Load(Param("products"), u.made)
-	LEAQ(at(u.made, productsBytes), u.taken)
 	Load(Param("x"), u.block)
-	Load(Param("tiles"), tiles)
+	Load(Param("products"), u.made)
+	Load(Param("groups"), u.taken)
+	SHLQ(Imm(11), u.taken) // the bytes of a strip's products
+	ADDQ(u.made, u.taken)
 	MOVQ(U32(64), u.narrow)
 	MOVQ(U32(unitSums), u.wide)
+	u.first()
 	Label("tile")
 	XORQ(u.strip, u.strip)
 	Label("strip")
+	u.findNext()
 	u.stripLoop()
 	ADDQ(Imm(64), u.strip)
-	strips := Load(Param("strips"), reg.R11)
+	strips := Load(Param("strips"), u.left)
 	SHLQ(Imm(6), strips)
 	CMPQ(u.strip, strips)
 	JLT(LabelRef("strip"))
-	ADDQ(mustResolve("step"), u.block)
+	ADDQ(param("step"), u.block)
 	ADDQ(U32(16*unitSums), u.sums)
-	DECQ(tiles)
+	DECQ(u.tiles)
 	JNZ(LabelRef("tile"))
 	tileRelease()
 	ret()
 }
 
-// mustResolve returns the memory of a parameter.
-func mustResolve(name string) Mem {
+// param returns the memory of a parameter.
+func param(name string) Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {
 		panic(err)
@@ -204,12 +237,56 @@ func mustResolve(name string) Mem {
 
 // unit is what a strip is made with.
 type unit struct {
-	rows                     int
-	sums, strip, block       reg.GPPhysical // of the tile; the strip's offset in rows; the tile's first block
-	ahead, codes, made       reg.GPPhysical // of the group whose products are made
-	narrow, wide             reg.GPPhysical // bytes of a row of blocks and products, and of a panel
-	x, params, taken, groups reg.GPPhysical // of the group whose products are taken
-	acc                      []reg.VecVirtual
+	rows               int
+	tiles              reg.GPPhysical // that are left
+	sums, strip, block reg.GPPhysical // of the tile; the strip's offset in rows; the tile's first block
+	next, codes, made  reg.GPPhysical // a group of the next strip, whose products are made
+	x, params, taken   reg.GPPhysical // a group of this strip, whose products are taken
+	left               reg.GPPhysical // groups
+	narrow, wide       reg.GPPhysical // bytes of a row of blocks and products, and of a panel
+	acc                []reg.VecVirtual
+}
+
+// first makes the products of the first strip.
+func (u *unit) first() {
+	Load(Param("codes"), u.codes)
+	Load(Param("groups"), u.left)
+	MOVQ(u.block, u.next)
+	Label("first")
+	u.multiply()
+	ADDQ(U32(productsBytes), u.made)
+	DECQ(u.left)
+	JNZ(LabelRef("first"))
+	u.rewind(u.made)
+}
+
+// rewind brings pointers to a strip's products back to its first group.
+func (u *unit) rewind(pointers ...reg.GPPhysical) {
+	bytes := Load(Param("groups"), u.left)
+	SHLQ(Imm(11), bytes)
+	for _, p := range pointers {
+		SUBQ(bytes, p)
+	}
+}
+
+// findNext sets next and codes to the first group of the strip after this one,
+// in this tile or the following; behind the last, next is zero.
+func (u *unit) findNext() {
+	Load(Param("codes"), u.codes)
+	MOVQ(u.block, u.next)
+	strips := Load(Param("strips"), u.left)
+	DECQ(strips)
+	SHLQ(Imm(6), strips)
+	CMPQ(u.strip, strips)
+	JGE(LabelRef("followingTile"))
+	LEAQ(by(u.codes, u.strip, 64), u.codes)
+	JMP(LabelRef("found"))
+	Label("followingTile")
+	ADDQ(param("step"), u.next)
+	CMPQ(u.tiles, Imm(1))
+	JNE(LabelRef("found"))
+	XORQ(u.next, u.next)
+	Label("found")
 }
 
 func (u *unit) stripLoop() {
@@ -217,55 +294,54 @@ func (u *unit) stripLoop() {
 	for r := range u.acc {
 		VMOVUPS(by(u.sums, u.strip, unitSums*r), u.acc[r])
 	}
-	Load(Param("codes"), u.codes)
 	Load(Param("params"), u.params)
-	Load(Param("groups"), u.groups)
-	ADDQ(u.strip, u.codes)
+	Load(Param("groups"), u.left)
 	ADDQ(u.strip, u.params)
-	MOVQ(u.block, u.ahead)
 	MOVQ(u.block, u.x)
-	u.multiply()
-	DECQ(u.groups)
-	JZ(LabelRef("last"))
-	Label("group")
-	ADDQ(U32(tileBlock), u.ahead)
-	ADDQ(U32(unitCodes), u.codes)
 	XCHGQ(u.made, u.taken)
+	Label("group")
+	TESTQ(u.next, u.next)
+	JZ(LabelRef("fold"))
 	u.multiply()
-	u.fold(u.taken)
+	Label("fold")
+	u.fold()
 	ADDQ(U32(tileBlock), u.x)
 	ADDQ(U32(unitParams), u.params)
-	DECQ(u.groups)
+	ADDQ(U32(productsBytes), u.made)
+	ADDQ(U32(productsBytes), u.taken)
+	DECQ(u.left)
 	JNZ(LabelRef("group"))
-	Label("last")
-	u.fold(u.made)
+	u.rewind(u.made, u.taken)
 	for r := range u.acc {
 		VMOVUPS(u.acc[r], by(u.sums, u.strip, unitSums*r))
 	}
 }
 
-// multiply makes the integers of one group, low bytes' and high bytes'.
+// multiply makes the integers of one group, low bytes' and high bytes', and goes
+// on to the next.
 func (u *unit) multiply() {
 	tileZero(lowSums)
 	tileZero(highSums)
 	tileLoad(codeTile, u.codes, u.wide, 0)
-	tileLoad(lowBytes, u.ahead, u.narrow, 0)
+	tileLoad(lowBytes, u.next, u.narrow, 0)
 	tileDot(false, lowSums, lowBytes, codeTile)
-	tileLoad(highTile, u.ahead, u.narrow, planeBytes)
+	tileLoad(highTile, u.next, u.narrow, planeBytes)
 	tileDot(true, highSums, highTile, codeTile)
 	tileStore(lowSums, u.made, u.narrow, 0)
 	tileStore(highSums, u.made, u.narrow, planeBytes)
+	ADDQ(U32(tileBlock), u.next)
+	ADDQ(U32(unitCodes), u.codes)
 }
 
 // fold adds a group's products to the sums.
-func (u *unit) fold(products reg.Register) {
+func (u *unit) fold() {
 	scale, bias := ZMM(), ZMM()
 	VMOVUPS(at(u.params, 0), scale)
 	VMOVUPS(at(u.params, 4*unitRows), bias)
 	for r, acc := range u.acc {
 		dot := ZMM()
-		VPSLLD(Imm(8), at(products, planeBytes+64*r), dot)
-		VPADDD(at(products, 64*r), dot, dot)
+		VPSLLD(Imm(8), at(u.taken, planeBytes+64*r), dot)
+		VPADDD(at(u.taken, 64*r), dot, dot)
 		VCVTDQ2PS(dot, dot)
 		VMULPS_BCST(at(u.x, blockScales+4*r), dot, dot)
 		VFMADD231PS(scale, dot, acc)
