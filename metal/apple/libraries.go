@@ -39,6 +39,7 @@ func (g group) sources() []string {
 
 // libraries finds the library of each kernel.
 type libraries struct {
+	mu      sync.Mutex
 	handles []handle
 	of      map[string]handle // by function
 	opened  map[group]bool
@@ -46,6 +47,8 @@ type libraries struct {
 
 // open makes the libraries of a group: a release's, or one of each source.
 func (s *libraries) open(d *Driver, g group) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.opened[g] {
 		return nil
 	}
@@ -127,6 +130,8 @@ func compile(d *Driver, name string, language uint32) (handle, error) {
 
 // library returns where a kernel is.
 func (s *libraries) library(k metal.Kernel) (handle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	h, ok := s.of[k.Name]
 	if !ok {
 		return 0, fmt.Errorf("metal: no source has a kernel %s", k.Name)

@@ -61,7 +61,9 @@ func (d *Driver) missing(kernels []metal.Kernel) ([]metal.Kernel, error) {
 		out = append(out, k)
 		g := plainSources
 		if strings.HasPrefix(k.Name, tensorSources.prefix) {
-			g = tensorSources
+			if g = tensorSources; !d.MatrixUnits() {
+				return nil, fmt.Errorf("metal: kernel %v needs matrix units, and %s has none that can be used", k, d.facts.Name)
+			}
 		}
 		if err := d.libraries.open(d, g); err != nil {
 			return nil, err

@@ -1,0 +1,5 @@
+//go:build race
+
+package apple
+
+const raceEnabled = true
