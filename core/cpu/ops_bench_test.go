@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -49,10 +50,13 @@ func BenchmarkQMatVec(b *testing.B) {
 }
 
 func BenchmarkQMatMul(b *testing.B) {
-	for _, rows := range []int{1, 4, 16, 128, 512} {
-		b.Run(fmt.Sprintf("out=512/in=2048/rows=%d", rows), func(b *testing.B) {
+	for _, s := range []struct{ out, in, rows int }{
+		{512, 2048, 1}, {512, 2048, 4}, {512, 2048, 16}, {512, 2048, 128}, {512, 2048, 512}, {2048, 512, 16},
+	} {
+		rows := s.rows
+		b.Run(fmt.Sprintf("out=%d/in=%d/rows=%d", s.out, s.in, rows), func(b *testing.B) {
 			forEachKernels(b, func(b *testing.B, k *kernels) {
-				m := benchMatrix(512, 2048, 4)
+				m := benchMatrix(s.out, s.in, 4)
 				y, x := make([]float32, rows*m.Out), make([]float32, rows*m.In)
 				product := func() { qmatmul(BF16, y, m, 0, m.Out, x, rows) }
 				if k.integer != nil {
@@ -151,6 +155,10 @@ func BenchmarkRMSNorm(b *testing.B) {
 
 func BenchmarkRoute(b *testing.B) {
 	experts, weights, logits := make([]int32, 8), make([]float32, 8), make([]float32, 256)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range logits {
+		logits[i] = float32(r.NormFloat64())
+	}
 	for b.Loop() {
 		Route(experts, weights, logits)
 	}

@@ -7,14 +7,18 @@ package cpu
 //	experts, weights  [experts a token]
 //	logits            [experts]
 func Route(experts []int32, weights, logits []float32) {
-	for k := range experts {
-		best := -1
-		for e, v := range logits {
-			if (best < 0 || v > logits[best]) && !contains(experts[:k], int32(e)) {
-				best = e
-			}
+	n := 0 // how many are chosen so far, in order
+	for e, v := range logits {
+		if n < len(experts) {
+			n++
+		} else if !(v > weights[n-1]) {
+			continue
 		}
-		experts[k], weights[k] = int32(best), logits[best]
+		k := n - 1
+		for ; k > 0 && v > weights[k-1]; k-- {
+			experts[k], weights[k] = experts[k-1], weights[k-1]
+		}
+		experts[k], weights[k] = int32(e), v
 	}
 	largest := weights[0]
 	var sum float32
@@ -25,13 +29,4 @@ func Route(experts []int32, weights, logits []float32) {
 	for k := range weights {
 		weights[k] /= sum
 	}
-}
-
-func contains(list []int32, x int32) bool {
-	for _, v := range list {
-		if v == x {
-			return true
-		}
-	}
-	return false
 }
