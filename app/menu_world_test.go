@@ -394,8 +394,10 @@ func (p *power) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) 
 		return 0, dbus.MakeFailedError(err)
 	}
 	p.mu.Lock()
-	p.held[r] = true
-	p.ever++
+	if mode == "block" { // a delay is the engine's, which wants to hear of sleep
+		p.held[r] = true
+		p.ever++
+	}
 	p.mu.Unlock()
 	fd, err := syscall.Dup(int(out.Fd()))
 	out.Close()

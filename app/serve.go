@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"calla/app/power"
 	"calla/app/supervise"
 	"calla/core/completion"
 	"calla/core/engine"
@@ -32,6 +33,7 @@ type serveFlags struct {
 	origins []string
 	logFile string
 
+	machine    power.Machine // nil takes this one
 	supervised bool
 	parent     *supervise.Parent // nil where not supervised
 }
@@ -137,6 +139,11 @@ func (s *serveFlags) serve(ctx context.Context, out io.Writer, log *slog.Logger)
 		fmt.Fprintln(out, "ready")
 	}()
 	go watchPressure(ctx, run, memoryPressure, pressureEvery)
+	machine := s.powered()
+	go followSleep(ctx, run, machine, log)
+	if s.parent == nil { // the menu keeps the machine awake itself
+		go stayAwake(ctx, working(run), machine, awakeEvery, log)
+	}
 	if s.parent != nil {
 		if err := s.parent.Listening("http://" + listeners[0].Addr().String()); err != nil {
 			return err
@@ -160,6 +167,14 @@ func endServing(o *opened, e *engine.Engine, log *slog.Logger) {
 	}
 }
 
+// powered returns the machine whose sleep and heat are followed.
+func (s *serveFlags) powered() power.Machine {
+	if s.machine == nil {
+		s.machine = power.New()
+	}
+	return s.machine
+}
+
 func (s *serveFlags) key() (string, error) {
 	if s.keyFile == "" {
 		return "", nil
@@ -178,6 +193,7 @@ func (s *serveFlags) handler(o *opened, e *engine.Engine, memory engine.Memory, 
 		return nil, err
 	}
 	budget, _ := o.device.Memory()
+	machine := s.powered()
 	instance := ""
 	if s.parent != nil {
 		instance = s.parent.Nonce
@@ -191,7 +207,7 @@ func (s *serveFlags) handler(o *opened, e *engine.Engine, memory engine.Memory, 
 		},
 		Encode:     c.Encode,
 		Decode:     c.Decode,
-		Engine:     func() server.EngineStatus { return engineStatus(e.Status(), memory, budget) },
+		Engine:     func() server.EngineStatus { return engineStatus(e.Status(), machine.Condition(), memory, budget) },
 		Key:        key,
 		OpenModels: s.models,
 		Hosts:      s.hosts,

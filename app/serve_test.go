@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"calla/app/power"
 	"calla/core/backend"
 	"calla/core/engine"
 	"calla/core/server"
@@ -120,8 +121,8 @@ func TestStatesOfTheEngine(t *testing.T) {
 		engine.Stopped: server.StateStopping,
 	} {
 		s := engine.Status{State: state, Error: "why", StepAge: time.Minute, LoadDone: 1, LoadTotal: 2}
-		got := engineStatus(s, engine.Memory{}, 0)
-		if got.State != want || got.Reason != "why" || got.LastStep != time.Minute {
+		got := engineStatus(s, power.Condition{Thermal: power.Fair, LowPower: true}, engine.Memory{}, 0)
+		if got.State != want || got.Reason != "why" || got.LastStep != time.Minute || got.Thermal != "fair" || !got.LowPower {
 			t.Errorf("%s became %s, %q, %v", state, got.State, got.Reason, got.LastStep)
 		}
 		if loading := got.Progress.Total == 2; loading != (state == engine.Loading) {

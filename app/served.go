@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"calla/app/power"
 	"calla/bundle/demo"
 	"calla/core/checkpoint"
 	"calla/core/engine"
@@ -45,7 +46,7 @@ var states = map[engine.State]server.State{
 }
 
 // engineStatus translates the engine's status for the server.
-func engineStatus(s engine.Status, need engine.Memory, budget int64) server.EngineStatus {
+func engineStatus(s engine.Status, c power.Condition, need engine.Memory, budget int64) server.EngineStatus {
 	out := server.EngineStatus{
 		State:        states[s.State],
 		Reason:       s.Error,
@@ -57,6 +58,8 @@ func engineStatus(s engine.Status, need engine.Memory, budget int64) server.Engi
 		CacheEntries: s.Cache.Entries,
 		CacheBytes:   s.Cache.Bytes,
 		LastStep:     s.StepAge,
+		Thermal:      string(c.Thermal),
+		LowPower:     c.LowPower,
 		Hour:         s.Hour,
 	}
 	if s.State == engine.Loading {

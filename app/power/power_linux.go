@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -13,7 +14,7 @@ import (
 // machine asks logind, over the system's bus.
 type machine struct{ heat throttling }
 
-func newMachine() Machine { return &machine{heat: throttling{files: os.DirFS("/sys")}} }
+func newMachine() Machine { return &machine{newThrottling(os.DirFS("/sys"))} }
 
 const (
 	login    = "org.freedesktop.login1"
@@ -110,5 +111,5 @@ func sleepOf(s *dbus.Signal) (falls, ok bool) {
 
 // Condition implements Machine.
 func (m *machine) Condition() Condition {
-	return Condition{Thermal: m.heat.state(), LowPower: lowPower(m.heat.files)}
+	return Condition{Thermal: m.heat.state(time.Now()), LowPower: lowPower(m.heat.files)}
 }

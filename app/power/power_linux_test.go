@@ -204,16 +204,19 @@ func TestCondition(t *testing.T) {
 		{"cool", []fstest.MapFS{{core0: file("7\n")}, {core0: file("7\n")}}, Condition{Thermal: Nominal}},
 		{"the first reading tells of long ago", []fstest.MapFS{{core0: file("7\n")}}, Condition{Thermal: Nominal}},
 		{"hot", []fstest.MapFS{{core0: file("7\n"), core1: file("1\n")}, {core0: file("7\n"), core1: file("2\n")}}, Condition{Thermal: Serious}},
-		{"cool again", []fstest.MapFS{{core0: file("7\n")}, {core0: file("8\n")}, {core0: file("8\n")}}, Condition{Thermal: Nominal}},
+		{"hot a moment ago", []fstest.MapFS{{core0: file("7\n")}, {core0: file("8\n")}, {core0: file("8\n")}}, Condition{Thermal: Serious}},
+		{"cool again", []fstest.MapFS{{core0: file("7\n")}, {core0: file("8\n")}, {core0: file("8\n")}, {core0: file("8\n")}, {core0: file("8\n")}}, Condition{Thermal: Nominal}},
 		{"no number", []fstest.MapFS{{core0: file("x")}, {core0: file("y")}}, Condition{Thermal: Nominal}},
 		{"saving", []fstest.MapFS{{profile: file("low-power\n")}}, Condition{LowPower: true}},
 		{"balanced", []fstest.MapFS{{profile: file("balanced\n")}}, Condition{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var m machine
+			heat := newThrottling(nil)
+			at := time.Unix(1000, 0)
 			var got Condition
-			for _, m.heat.files = range tt.reading {
-				got = m.Condition()
+			for _, heat.files = range tt.reading {
+				got = Condition{heat.state(at), lowPower(heat.files)}
+				at = at.Add(4 * time.Second)
 			}
 			if got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)

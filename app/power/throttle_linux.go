@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // throttling reads how often the kernel has slowed processors down for heat.
@@ -12,13 +13,18 @@ type throttling struct {
 	files fs.FS // of /sys
 
 	mu   sync.Mutex
-	last int64
-	read bool
+	last int64 // -1 before the first reading
+	rose time.Time
 }
 
-// state compares with the reading before: the counters only rise. Where there
-// are none, as on ARM and in most virtual machines, nothing is known.
-func (t *throttling) state() Thermal {
+// hotFor is how long after it was slowed down a processor counts as hot.
+const hotFor = 10 * time.Second
+
+func newThrottling(sys fs.FS) throttling { return throttling{files: sys, last: -1} }
+
+// state reads the counters, which only rise. Where there are none, as on ARM and
+// in most virtual machines, nothing is known.
+func (t *throttling) state(now time.Time) Thermal {
 	counters, _ := fs.Glob(t.files, "devices/system/cpu/cpu*/thermal_throttle/*_throttle_count")
 	if len(counters) == 0 {
 		return Unknown
@@ -35,9 +41,11 @@ func (t *throttling) state() Thermal {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rose := t.read && sum > t.last
-	t.last, t.read = sum, true
-	if rose {
+	if t.last >= 0 && sum > t.last {
+		t.rose = now
+	}
+	t.last = sum
+	if !t.rose.IsZero() && now.Sub(t.rose) < hotFor {
 		return Serious
 	}
 	return Nominal

@@ -45,6 +45,9 @@ type EngineStatus struct {
 	// Tokens a second at this moment.
 	PrefillRate, DecodeRate float64
 	Hour                    []engine.Minute
+
+	Thermal  string // nominal, fair, serious or critical; empty where unknown
+	LowPower bool   // the machine saves energy at the cost of speed
 }
 
 // Status is the body of GET /v1/status: all that a menu or a page shows. Times
@@ -85,6 +88,9 @@ type Throughput struct {
 	Now  Rates       `json:"now"`
 	Last *LastAnswer `json:"last"` // null before the first
 	Hour Hour        `json:"hour"`
+	// Thermal and LowPower say what may slow the machine down.
+	Thermal  string `json:"thermal,omitempty"`
+	LowPower bool   `json:"low_power"`
 }
 
 // Rates of the two stages of a completion, in tokens a second.
@@ -166,6 +172,7 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 		Queue:  QueueStatus{e.Running, e.Waiting, e.Capacity},
 		Cache:  CacheStatus{e.CacheEntries, e.CacheBytes},
 	}
+	out.Throughput.Thermal, out.Throughput.LowPower = e.Thermal, e.LowPower
 	out.Throughput.Now, out.Throughput.Hour = Rates{e.PrefillRate, e.DecodeRate}, hourOf(e.Hour)
 	s.journal.fill(&out)
 	writeJSON(w, http.StatusOK, out)

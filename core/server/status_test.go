@@ -56,6 +56,7 @@ func TestStatus(t *testing.T) {
 	f := &fake{status: EngineStatus{
 		State: StateBusy, LastStep: time.Second, Running: 1, Waiting: 2, Capacity: 64,
 		MemoryUsed: 10, MemoryNeeded: 20, MemoryLimit: 30, CacheEntries: 2, CacheBytes: 5, PrefillRate: 900, DecodeRate: 140,
+		Thermal: "serious", LowPower: true,
 	}}
 	url := testServer(t, f, func(o *Options) { o.Key = "" })
 	var before Status
@@ -84,6 +85,9 @@ func TestStatus(t *testing.T) {
 	}
 	if got.Throughput.Now != (Rates{900, 140}) {
 		t.Errorf("now %+v", got.Throughput.Now)
+	}
+	if got.Throughput.Thermal != "serious" || !got.Throughput.LowPower {
+		t.Errorf("what slows the machine down: %s", r.body)
 	}
 	if got.State != StateBusy || got.Queue != (QueueStatus{1, 2, 64}) || got.Memory != (MemoryStatus{10, 20, 30}) || got.Cache != (CacheStatus{2, 5}) || got.KeyNeeded {
 		t.Errorf("status %s", r.body)
