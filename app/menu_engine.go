@@ -105,6 +105,7 @@ func reading(s server.Status) menu.Status {
 		MemoryUsed: s.Memory.Used, MemoryNeeded: s.Memory.Needed,
 		PrefillNow: s.Throughput.Now.Prefill, DecodeNow: s.Throughput.Now.Decode,
 		QueueRunning: s.Queue.Running, QueueWaiting: s.Queue.Waiting,
+		Hot: s.Throughput.Thermal == "serious" || s.Throughput.Thermal == "critical", Saving: s.Throughput.LowPower,
 		Errors: errorText(s.Errors), Receipt: receiptText(s.Receipt),
 	}
 	if p := s.Progress; p != nil {

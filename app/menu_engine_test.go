@@ -27,3 +27,18 @@ func TestReceiptText(t *testing.T) {
 		})
 	}
 }
+
+func TestReadingOfHeat(t *testing.T) {
+	for _, tt := range []struct {
+		thermal string
+		saving  bool
+		hot     bool
+	}{
+		{"", false, false}, {"nominal", true, false}, {"fair", false, false}, {"serious", false, true}, {"critical", true, true},
+	} {
+		got := reading(server.Status{Throughput: server.Throughput{Thermal: tt.thermal, LowPower: tt.saving}})
+		if got.Hot != tt.hot || got.Saving != tt.saving {
+			t.Errorf("%q, %v: hot %v, saving %v; want %v, %v", tt.thermal, tt.saving, got.Hot, got.Saving, tt.hot, tt.saving)
+		}
+	}
+}

@@ -162,6 +162,7 @@ type Status struct {
 	PrefillLast, DecodeLast    float64
 	QueueRunning, QueueWaiting int
 	Errors                     string // recent ones, one a line, newest first
+	Hot, Saving                bool   // heat, or a mode that saves energy, slows the machine down
 	Receipt                    string // which files run, and how far they are known to be right
 }
 

@@ -54,6 +54,7 @@ func head(s State) []Item {
 		info("remedy", w.remedy),
 		info("memory", memoryLine(s)),
 		info("speed", speedLine(s)),
+		info("slow", slowLine(s)),
 		info("job", besideLine(s)),
 		info("stale", staleLine(s)),
 		info("mistake", mistakeLine(s)),

@@ -78,6 +78,18 @@ var situations = []struct {
 		running(Busy)(s)
 		s.Status.PrefillNow, s.Status.DecodeNow = 1835, 141.7
 	}},
+	{"answering on a hot machine", func(s *State) {
+		running(Busy)(s)
+		s.Status.PrefillNow, s.Status.DecodeNow, s.Status.Hot = 1210, 88, true
+	}},
+	{"ready on a hot machine that saves power", func(s *State) {
+		running(Ready)(s)
+		s.Status.Hot, s.Status.Saving = true, true
+	}},
+	{"idle, unloaded, saving power", func(s *State) {
+		running(Unloaded)(s)
+		s.Status.Saving = true
+	}},
 	{"idle, unloaded", func(s *State) {
 		running(Unloaded)(s)
 		s.Status.MemoryUsed = 0

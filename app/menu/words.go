@@ -142,6 +142,23 @@ func speedLine(s State) string {
 	return ""
 }
 
+// slowLine says what makes answers slower than they were.
+func slowLine(s State) string {
+	if !s.Engine.serving() {
+		return ""
+	}
+	name := sentence(s.Host.Name)
+	switch {
+	case s.Status.Hot && s.Status.Saving:
+		return name + " is hot and saves power: answers are slower"
+	case s.Status.Hot:
+		return name + " is hot: answers are slower"
+	case s.Status.Saving:
+		return name + " saves power: answers are slower"
+	}
+	return ""
+}
+
 func staleLine(s State) string {
 	if !s.Stale() {
 		return ""
