@@ -90,6 +90,7 @@ func TestBrokenArchive(t *testing.T) {
 		{"it does not open", fill("archive"), func(f *fake) { f.faults.archive = true }, 1, 0},
 		{"it is cut short", fill("ar"), nil, 1, 0},
 		{"it lacks a kernel", fill("archive\nembed[0,0,0,0]"), nil, 1, 0},
+		{"it lacks a kernel and takes none", fill("archive\nembed[0,0,0,0]"), func(f *fake) { f.faults.add = true }, 0, 4},
 		{"it takes no kernel", none, func(f *fake) { f.faults.add = true }, 0, 4},
 		{"it is not written", none, func(f *fake) { f.faults.save = true }, 0, 4},
 	} {

@@ -33,6 +33,7 @@ type fake struct {
 	calls   map[string]int // by method
 	files   map[string]bool
 	run     fakeRun
+	waited  time.Duration // limit of the last wait
 }
 
 // faults are what goes wrong.
@@ -337,6 +338,7 @@ func (f *fake) wait(command handle, limit time.Duration) (result, error) {
 	if limit < 0 {
 		f.breach("a wait of %v", limit)
 	}
+	f.waited = limit
 	c := f.get(command, "command").command
 	if f.faults.hangs || c == nil {
 		return result{State: underWay, Encoder: -1}, nil

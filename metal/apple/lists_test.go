@@ -147,6 +147,9 @@ func TestHang(t *testing.T) {
 	b.Free(other) // under way as far as anyone knows
 	_, err = b.Commit(&metal.List{})
 	wants(t, err, "not done after 1ns")
+	if b.fake.waited != 0 {
+		t.Errorf("it was waited for again, for %v", b.fake.waited)
+	}
 
 	b.fake.faults.hangs = false
 	if b.buffer, err = b.NewBuffer("b", 4096); err != nil {
@@ -204,8 +207,12 @@ func TestPartlyCommitted(t *testing.T) {
 			_, err := b.Commit(b.list(3))
 			wants(t, err, fmt.Sprintf("%d of 3 command buffers committed", after))
 			b.fake.faults.submitted = 0
+			fences := b.fake.calls["fence"]
 			if err := b.commit(t, 3).Wait(); err != nil {
 				t.Errorf("the next list: %v", err)
+			}
+			if b.fake.calls["fence"] != fences+1 {
+				t.Error("the next list goes on with the fence of one that was cut off")
 			}
 			b.close(t)
 		})

@@ -47,7 +47,7 @@ func (d *Driver) settle(upTo *run) error {
 	for len(d.running) > 0 {
 		r := d.running[0]
 		if err := d.finish(r); err != nil {
-			d.stuck, d.ordered = err, false
+			d.stuck = err
 			return errors.Join(first, err)
 		}
 		if first == nil {
