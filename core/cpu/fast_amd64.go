@@ -54,6 +54,7 @@ var avx2 = kernels{
 	deltaChunk: fastDeltaChunk,
 	turnKeys:   turnKeysFast,
 	foldBlock:  foldFast,
+	argmax:     fastArgmax,
 	read:       fastRead,
 	integer: &integerProducts{
 		quantise: quantiseAVX2,

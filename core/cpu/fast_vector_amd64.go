@@ -121,3 +121,22 @@ func transpose(y, x []float32, m, n, yStride, xStride int) {
 		transpose8AVX2(&y[i], &x[i*xStride], n, 4*yStride, 4*xStride)
 	}
 }
+
+func fastArgmax(logits []float32) int32 {
+	whole := len(logits) &^ 31
+	if whole == 0 {
+		return Argmax(logits)
+	}
+	largest := largestAVX2(&logits[0], whole)
+	for _, v := range logits[whole:] {
+		largest = max(largest, v)
+	}
+	if largest != largest || math.IsInf(float64(largest), 0) {
+		return -1
+	}
+	i := indexAVX2(&logits[0], whole, largest)
+	for logits[i] != largest {
+		i++
+	}
+	return int32(i)
+}

@@ -82,7 +82,8 @@ type kernels struct {
 	turnKeys  func(w *workerScratch, n, dim int)
 	foldBlock func(w *workerScratch, n int, heads headRows, parts []float32, scale float32)
 
-	read func(b []byte) uint32 // all of b
+	argmax func(logits []float32) int32
+	read   func(b []byte) uint32 // all of b
 
 	// integer are the products of 16-bit activations; nil where matrices are
 	// multiplied in float32.
@@ -105,5 +106,6 @@ var plain = kernels{
 	deltaChunk: plainDeltaChunk,
 	turnKeys:   func(*workerScratch, int, int) {},
 	foldBlock:  foldPlain,
+	argmax:     Argmax,
 	read:       readPlain,
 }

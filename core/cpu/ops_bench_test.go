@@ -166,10 +166,13 @@ func BenchmarkRoute(b *testing.B) {
 }
 
 func BenchmarkArgmax(b *testing.B) {
-	logits := make([]float32, 248320)
-	for b.Loop() {
-		Argmax(logits)
-	}
+	forEachKernels(b, func(b *testing.B, k *kernels) {
+		logits := make([]float32, 248320)
+		b.SetBytes(int64(4 * len(logits)))
+		for b.Loop() {
+			k.argmax(logits)
+		}
+	})
 }
 
 // An empty job: what handing it out costs.

@@ -64,7 +64,7 @@ func operations(r Rounding, k *kernels) conform.Operations {
 		},
 		Attend: func(o, q, keys, values []float32, scale float32) { attendBy(k, r, o, q, keys, values, scale) },
 		Route:  Route,
-		Argmax: Argmax,
+		Argmax: k.argmax,
 	}
 	if r == BF16 && k.integer != nil {
 		o.QMatVec = func(y []float32, w conform.Matrix, x []float32) { integerMatVec(k, r, y, Matrix(w), x) }

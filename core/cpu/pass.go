@@ -58,7 +58,7 @@ func (p *pass) Head() {
 		p.observe(-1, "norm", hidden, x)
 		logits := p.scr.logits[:p.head.Out]
 		p.vectorProducts(x, product{p.head, logits, F32})
-		p.step.logits, p.step.argmax = logits, Argmax(logits)
+		p.step.logits, p.step.argmax = logits, p.k.argmax(logits)
 	})
 }
 

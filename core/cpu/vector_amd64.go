@@ -49,6 +49,16 @@ func dotAVX2(a *float32, b *float32, n int) float32
 //go:noescape
 func scaleMaxAVX2(x *float32, n int, scale float32) float32
 
+// largestAVX2 returns the largest of n values, a multiple of 32 and not 0, or a NaN where there is one.
+//
+//go:noescape
+func largestAVX2(x *float32, n int) float32
+
+// indexAVX2 returns where the first of n values, a multiple of 32, is that equals v, or n.
+//
+//go:noescape
+func indexAVX2(x *float32, n int, v float32) int
+
 // expSumAVX2 replaces n values x by exp(x - largest) and returns their sum.
 //
 //go:noescape

@@ -740,6 +740,81 @@ done:
 DATA minusInfinity<>+0(SB)/4, $0xff800000
 GLOBL minusInfinity<>(SB), RODATA|NOPTR, $4
 
+// func largestAVX2(x *float32, n int) float32
+// Requires: AVX, SSE
+TEXT ·largestAVX2(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), AX
+	MOVQ    n+8(FP), CX
+	VXORPS  Y4, Y4, Y4
+	VMOVUPS (AX), Y0
+	VMOVUPS (AX), Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS (AX), Y3
+
+values:
+	VMOVUPS      (AX), Y5
+	VCMPPS       $0x03, Y5, Y5, Y6
+	VORPS        Y6, Y4, Y4
+	VMAXPS       Y5, Y0, Y0
+	VMOVUPS      32(AX), Y5
+	VCMPPS       $0x03, Y5, Y5, Y6
+	VORPS        Y6, Y4, Y4
+	VMAXPS       Y5, Y1, Y1
+	VMOVUPS      64(AX), Y5
+	VCMPPS       $0x03, Y5, Y5, Y6
+	VORPS        Y6, Y4, Y4
+	VMAXPS       Y5, Y2, Y2
+	VMOVUPS      96(AX), Y5
+	VCMPPS       $0x03, Y5, Y5, Y6
+	VORPS        Y6, Y4, Y4
+	VMAXPS       Y5, Y3, Y3
+	ADDQ         $0x00000080, AX
+	SUBQ         $0x20, CX
+	JNZ          values
+	VMAXPS       Y1, Y0, Y0
+	VMAXPS       Y2, Y0, Y0
+	VMAXPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0x01, X1, X0
+	VMAXPS       X0, X1, X1
+	VEXTRACTF128 $0x01, Y4, X0
+	VORPS        X4, X0, X0
+	VPERMILPD    $0x01, X0, X2
+	VORPS        X2, X0, X0
+	VPERMILPS    $0x01, X0, X2
+	VORPS        X2, X0, X0
+	VORPS        X0, X1, X1
+	MOVSS        X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func indexAVX2(x *float32, n int, v float32) int
+// Requires: AVX
+TEXT ·indexAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS v+16(FP), Y0
+	XORQ         DX, DX
+
+values:
+	CMPQ      DX, CX
+	JGE       none
+	VCMPPS    $0x00, (AX)(DX*4), Y0, Y1
+	VMOVMSKPS Y1, BX
+	ADDQ      $0x08, DX
+	TESTL     BX, BX
+	JZ        values
+	BSFL      BX, BX
+	LEAQ      -8(DX)(BX*1), DX
+
+none:
+	MOVQ DX, ret+24(FP)
+	VZEROUPPER
+	RET
+
 // func expSumAVX2(x *float32, n int, largest float32) float32
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·expSumAVX2(SB), NOSPLIT, $0-28

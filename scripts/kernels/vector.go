@@ -20,6 +20,8 @@ func vectorFamily() {
 	convKernel()
 	dotKernel()
 	maxKernel()
+	largestKernel()
+	indexKernel()
 	expKernel()
 	scaleKernel()
 	widenKernel()
