@@ -153,7 +153,7 @@ func (b *benchFlags) measure(ctx context.Context, progress io.Writer) (*bench.Re
 	}
 	r.Points = runner.Run(ctx, plan)
 	r.Peak = bench.PeakMemory()
-	b.bandwidth(ctx, o, r)
+	bandwidth(ctx, o, runner.Watch, r)
 	r.Conclude()
 	return r, nil
 }
@@ -205,17 +205,14 @@ func computing(o *opened) int {
 	return 0
 }
 
-// bandwidth measures the machine's, after the peak of memory was looked at.
-func (b *benchFlags) bandwidth(ctx context.Context, o *opened, r *bench.Report) {
+// bandwidth measures the machine's, once the peak of memory was looked at.
+func bandwidth(ctx context.Context, o *opened, w *bench.Watch, r *bench.Report) {
 	reader, ok := o.device.(bench.Reader)
 	if !ok {
 		r.NoBandwidth = "this device has no plain read of its memory to time"
 		return
 	}
-	var err error
-	if r.Bandwidth, err = bench.Bandwidth(ctx, reader); err != nil {
-		r.NoBandwidth = "it was stopped"
-	}
+	r.Bandwidth, r.NoBandwidth = bench.Bandwidth(ctx, reader, w)
 }
 
 // written is what a measurement can be written as.

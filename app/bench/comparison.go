@@ -54,7 +54,7 @@ func (c *Comparison) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "\nours    %s at %s\ntheirs  %s at %s\n", c.Ours.Model, c.Ours.URL, c.Theirs.Model, c.Theirs.URL)
 	fmt.Fprintf(&b, "streamed %s over HTTP on both sides, by turns (ours, theirs, theirs, ours); at most %d tokens follow each prompt\n", c.API, c.Tokens)
 	fmt.Fprintln(&b, "prefill is prompt tokens over the time to the first token; a number is the median of the rounds (least–most);")
-	fmt.Fprint(&b, "a ratio is how many times as fast ours is\n\n")
+	fmt.Fprintf(&b, "a ratio is how many times as fast ours is; %s\n\n", counted(c.MaxWait))
 	c.table(&b)
 	b.WriteByte('\n')
 	for _, x := range c.Pairs {

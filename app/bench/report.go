@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -77,10 +78,14 @@ func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "calla %s on %s, %s\n", named(r.Calla, r.Revision), r.System, r.Device)
 	fmt.Fprintf(&b, "%s, contexts of at most %d tokens, prefill in calls of at most %d\n", r.Model, r.MaxSeq, r.PrefillChunk)
 	fmt.Fprintf(&b, "loaded in %s s; peak memory %s; %s\n", digits(r.Load), memory(r.Peak), r.bandwidth())
-	fmt.Fprintf(&b, "prompts are random tokens, %d tokens follow each; a number is the median of the runs (least–most)\n\n", r.Tokens)
+	fmt.Fprintf(&b, "prompts are random tokens, %d tokens follow each; a number is the median of the runs (least–most)\n", r.Tokens)
+	fmt.Fprintf(&b, "%s\n\n", counted(r.MaxWait))
 	r.table(&b)
 	fmt.Fprintf(&b, "\nprefill  %s\n", r.prefillLine())
 	fmt.Fprintf(&b, "decode   %s\n", r.decodeLine())
+	if slices.ContainsFunc(r.Points, func(x Point) bool { return x.Share > 1 }) {
+		fmt.Fprintln(&b, "more than the bandwidth: caches held a part of what was read, or memory was read while the machine was busier")
+	}
 	printLeftOut(&b, r.Points)
 	for _, m := range r.Missing {
 		fmt.Fprintf(&b, "missing: %s\n", m)
@@ -151,6 +156,11 @@ func printLeftOut(w io.Writer, points []Point) {
 			fmt.Fprintf(w, "refused: %d tokens: %s\n", x.Tokens, x.Refused)
 		}
 	}
+}
+
+// counted says which runs count.
+func counted(maxWait float64) string {
+	return fmt.Sprintf("a run counts where its threads waited for a core for at most %.0f %% of the time", 100*maxWait)
 }
 
 func runs(n int) string {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"calla/app/power"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -113,6 +116,50 @@ func TestGolden(t *testing.T) {
 			}
 			if b, err := json.Marshal(tt.r); err != nil || !json.Valid(b) {
 				t.Errorf("JSON %s, %v", b, err)
+			}
+		})
+	}
+}
+
+// slow reads nothing in a while.
+type slow struct{ reads int }
+
+func (s *slow) Read([]byte) uint32 {
+	s.reads++
+	time.Sleep(time.Millisecond)
+	return 0
+}
+
+func TestBandwidth(t *testing.T) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	looks := 0
+	for _, tt := range []struct {
+		name  string
+		ctx   context.Context
+		watch Watch
+		known bool
+		why   string
+	}{
+		{"a quiet machine", context.Background(), Watch{}, true, ""},
+		{"a hot machine", context.Background(), Watch{
+			read: readCounters, now: time.Now, condition: func() power.Condition { return power.Condition{Thermal: power.Critical} },
+		}, false, "the machine slowed down for heat: let it cool, or measure fewer lengths at once"},
+		{"a machine that cooled down", context.Background(), Watch{
+			read: func() counters { return counters{} }, now: time.Now, condition: func() power.Condition {
+				looks++
+				if looks < 10 {
+					return power.Condition{Thermal: power.Critical}
+				}
+				return power.Condition{}
+			},
+		}, true, ""},
+		{"it was stopped", canceled, Watch{}, false, "it was stopped"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, why := Bandwidth(tt.ctx, &slow{}, &tt.watch)
+			if (got > 0) != tt.known || why != tt.why {
+				t.Errorf("Bandwidth = %v, %q, want known: %t, %q", got, why, tt.known, tt.why)
 			}
 		})
 	}
