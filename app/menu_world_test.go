@@ -43,7 +43,7 @@ type world struct {
 	home    string
 	origin  *httptest.Server
 	gate    chan struct{} // closed when the server may send weights
-	power   *power
+	power   *logind
 	args    []string
 
 	cmd    *exec.Cmd
@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 	w.origin = httptest.NewServer(http.HandlerFunc(w.serveFile))
 	t.Cleanup(w.origin.Close)
 	t.Cleanup(w.kill)
-	w.power = &power{held: map[*os.File]bool{}}
+	w.power = &logind{held: map[*os.File]bool{}}
 	if err := w.session.Conn.Export(w.power, "/org/freedesktop/login1", "org.freedesktop.login1.Manager"); err != nil {
 		t.Fatal(err)
 	}
@@ -379,8 +379,8 @@ func (w *world) ended(status int) {
 	}
 }
 
-// power is logind: it knows who wants the machine awake.
-type power struct {
+// logind is that of systemd, as far as it knows who wants the machine awake.
+type logind struct {
 	mu   sync.Mutex
 	held map[*os.File]bool
 	ever int
@@ -388,7 +388,7 @@ type power struct {
 
 // Inhibit is called over D-Bus. What is returned is one end of a pipe, whose
 // other end tells when it is closed.
-func (p *power) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) {
+func (p *logind) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) {
 	r, out, err := os.Pipe()
 	if err != nil {
 		return 0, dbus.MakeFailedError(err)
@@ -416,7 +416,7 @@ func (p *power) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) 
 }
 
 // holders is how many wishes to stay awake there are, and how many there were.
-func (p *power) holders() (now, ever int) {
+func (p *logind) holders() (now, ever int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.held), p.ever
