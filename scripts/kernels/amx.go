@@ -178,8 +178,8 @@ const (
 
 // unitTiles goes through tiles of activations, and for each through the panel's
 // strips of 16 rows, whose sums stay in registers for all groups. While one
-// strip's integers become float32, the matrix unit is at the next strip's, for
-// what a tile has just stored is long in coming back.
+// strip's integers become float32, the matrix unit is at the next strip's, so
+// that nothing waits for what a tile has just stored.
 func unitTiles(rows int) {
 	name := fmt.Sprintf("tiles%dAMX", rows)
 	var shape [8]byte
