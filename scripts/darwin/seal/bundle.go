@@ -16,6 +16,7 @@ type bundle struct {
 	id         string // CFBundleIdentifier
 	executable string // the file
 	minimum    string // LSMinimumSystemVersion
+	links      string // a framework that the executable needs, or nothing
 }
 
 func openBundle(path string) (*bundle, error) {

@@ -12,6 +12,7 @@ import (
 const (
 	loadCodeSignature = 0x1d
 	loadBuildVersion  = 0x32
+	loadRunPath       = 0x8000001c
 )
 
 const platformMacOS = 1
@@ -24,6 +25,7 @@ type program struct {
 	linkedit  command // __LINKEDIT's load command
 	signature command // LC_CODE_SIGNATURE
 	minimum   string  // version of macOS
+	runPath   bool    // it has folders to look for libraries in
 }
 
 // command is a load command and where it stands in the file.
@@ -69,6 +71,8 @@ func (p *program) take(l macho.Load, c command) {
 	switch order := binary.LittleEndian; order.Uint32(c.raw) {
 	case loadCodeSignature:
 		p.signature = c
+	case loadRunPath:
+		p.runPath = true
 	case loadBuildVersion:
 		if order.Uint32(c.raw[8:]) == platformMacOS {
 			v := order.Uint32(c.raw[12:])

@@ -5,6 +5,9 @@
 //	seal -check Calla.app   verifies every page, file and flag of a sealed
 //	                        bundle, whoever signed it
 //
+// With -links Metal the executable must also be linked to that framework: one that
+// was built without a part of it starts all the same.
+//
 // An ad hoc seal says that nothing was changed, not who made it. For others to
 // open the app without a warning it must be signed with a Developer ID.
 package main
@@ -17,6 +20,7 @@ import (
 
 func main() {
 	check := flag.Bool("check", false, "verify a sealed bundle")
+	links := flag.String("links", "", "a framework that the executable must be linked to")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: seal [-check] BUNDLE")
@@ -28,6 +32,7 @@ func main() {
 	}
 	var report string
 	if err == nil {
+		b.links = *links
 		report, err = b.verify()
 	}
 	if err != nil {

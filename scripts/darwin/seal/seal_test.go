@@ -89,6 +89,16 @@ func TestSeal(t *testing.T) {
 	if err != nil || !strings.Contains(report, "org.example.Sealed") || !strings.Contains(report, "2 files") {
 		t.Fatalf("a fresh seal: %q, %v", report, err)
 	}
+	t.Run("linked to a framework", func(t *testing.T) {
+		b, err := openBundle(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.links = "Metal"
+		if _, err := b.verify(); err == nil || !strings.Contains(err.Error(), "not linked to Metal") {
+			t.Errorf("a program without Metal: %v", err)
+		}
+	})
 	t.Run("again the same", func(t *testing.T) {
 		other := sealed(t)
 		for _, name := range []string{"Contents/MacOS/sealed", "Contents/_CodeSignature/CodeResources"} {
@@ -140,6 +150,14 @@ func TestSeal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "no regular file"},
+		{"one address", func(t *testing.T, app string) {
+			path := filepath.Join(app, "Contents/MacOS/sealed")
+			data := bytes.Clone(files["Contents/MacOS/sealed"])
+			data[26] &^= 0x20 // MH_PIE
+			if err := os.WriteFile(path, data, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, "at one address only"},
 		{"no seal", func(t *testing.T, app string) {
 			if err := os.RemoveAll(filepath.Join(app, "Contents/_CodeSignature")); err != nil {
 				t.Fatal(err)

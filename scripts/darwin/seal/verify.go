@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"debug/macho"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -78,9 +81,19 @@ func (b *bundle) verifyTarget(p *program) error {
 	if p.minimum != b.minimum {
 		return fmt.Errorf("the executable needs macOS %s, Info.plist says %s", p.minimum, b.minimum)
 	}
+	switch {
+	case p.runPath:
+		return errors.New("the executable looks for libraries in folders of its own")
+	case p.file.Flags&macho.FlagPIE == 0:
+		return errors.New("the executable can be loaded at one address only")
+	}
 	libraries, err := p.libraries()
 	if err != nil {
 		return err
+	}
+	framework := "/System/Library/Frameworks/" + b.links + ".framework/"
+	if b.links != "" && !slices.ContainsFunc(libraries, func(l string) bool { return strings.HasPrefix(l, framework) }) {
+		return fmt.Errorf("the executable is not linked to %s: it was built without what needs it", b.links)
 	}
 	for _, l := range libraries {
 		if !strings.HasPrefix(l, "/usr/lib/") && !strings.HasPrefix(l, "/System/Library/") {
