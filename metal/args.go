@@ -59,6 +59,8 @@ type matmulArgs struct{ Rows, Columns, Outputs uint32 }
 
 type groupedArgs struct{ Columns, Outputs, Chosen uint32 }
 
+type copyArgs struct{ Count, Each uint32 }
+
 type combineArgs struct{ Rows, Hidden, Chosen uint32 }
 
 // argBytes lays an argument struct out as the kernels read it.

@@ -15,7 +15,7 @@ var twins = map[string]any{
 	"EmbedArgs": embedArgs{}, "NormArgs": normArgs{}, "ProjectArgs": projectArgs{}, "HeadArgs": headArgs{},
 	"ArgmaxArgs": argmaxArgs{}, "DeltaArgs": deltaArgs{}, "ChunkArgs": chunkArgs{}, "PrepareArgs": prepareArgs{},
 	"AttendArgs": attendArgs{}, "ExpertsArgs": expertsArgs{}, "RouteArgs": routeArgs{}, "MatmulArgs": matmulArgs{},
-	"GroupedArgs": groupedArgs{}, "CombineArgs": combineArgs{},
+	"GroupedArgs": groupedArgs{}, "CombineArgs": combineArgs{}, "CopyArgs": copyArgs{},
 }
 
 // field is a field of a struct: its name without case and underscores, its type

@@ -87,3 +87,8 @@ struct CombineArgs {
   uint hidden;
   uint chosen;
 };
+
+struct CopyArgs {
+  uint count;  // of 16 bytes
+  uint each;   // values of a thread
+};
