@@ -126,6 +126,7 @@ func openDisk(path string) (File, error) {
 		f.Close()
 		return nil, fmt.Errorf("map %d bytes: %w", info.Size(), err)
 	}
+	noCache(f)
 	return &diskFile{File: f, size: info.Size(), data: data}, nil
 }
 
