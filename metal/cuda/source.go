@@ -45,6 +45,9 @@ func Parse(ptx string) (*Source, error) {
 		s.entries[name] = entry{text, strings.Count(params, ".param")}
 		s.tail = ptx[at[0]+end[1]:]
 	}
+	if at := strings.Index(s.head+s.tail, ".func"); at >= 0 {
+		return nil, fmt.Errorf("cuda: PTX with a function, %q: kernels must be whole", lineAt(s.head+s.tail, at))
+	}
 	return s, nil
 }
 

@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":       "",
 		"no kernel":     ".version 8.0\n",
+		"a function":    ".version 8.0\n.func f(\n.visible .entry msl_x(\n)\n{\n}\n",
 		"an entry torn": ".version 8.0\n.visible .entry msl_x(\n)\n{\n",
 	} {
 		if _, err := Parse(text); err == nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // ptxGlue returns what follows the source of PTX: a global function msl_NAME for
-// each kernel. It takes what is at buffers 0 and on, in order: the argument
-// struct by value, then pointers. Types come from the compiler (decltype).
+// each kernel. It takes what is at buffers 0 and on, in order: an argument
+// struct by value, pointers as they are. Types come from the compiler (decltype).
 func (u *unit) ptxGlue() string {
 	var b strings.Builder
 	for _, e := range u.entries {
@@ -18,8 +18,8 @@ func (u *unit) ptxGlue() string {
 			case "buffer":
 				var slot int
 				fmt.Sscan(a.arg, &slot)
-				if p.ref != (slot == 0) {
-					u.fault(e.kernel.pos, "%s: buffer %d: the argument struct belongs at 0, pointers beyond", e.name, slot)
+				if p.ref && slot != 0 {
+					u.fault(e.kernel.pos, "%s: buffer %d: an argument struct belongs at 0", e.name, slot)
 				}
 				takes[slot] = fmt.Sprintf("msl::wire_t<decltype(%s), %d> b%d", e.call, i, slot)
 				args = append(args, fmt.Sprintf("msl::ptx::global(b%d)", slot))

@@ -218,6 +218,12 @@ typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
 }  // namespace metal
 
 
+#if defined(MSL_PTX)
+// As in Metal, no kernel calls anything: arrays of the caller stay in registers,
+// pointers keep their address space.
+#define inline inline __attribute__((always_inline))
+#endif
+
 #ifndef INFINITY
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
