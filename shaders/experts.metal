@@ -40,9 +40,8 @@ constant uint CHOSEN [[function_constant(3)]];  // experts a row
   const uint tiles = (shared ? SHARED_DIM : EXPERT_DIM) / 2;
   if (group.x * sgs * args.each >= tiles) return;
 
-  float sum = 0.0f;
-  for (uint i = index; i < HIDDEN; i += sgs * 32) sum += float(h[i]) * float(h[i]);
-  sum = simd_sum(sum);
+  device const uint4* row = (device const uint4*)h;
+  const float sum = simd_sum(sum_squares(row, HIDDEN, index, sgs * 32));
   if (lane == 0) part[sg] = sum;
   if (sg == 0) {
     uint expert;
@@ -52,7 +51,7 @@ constant uint CHOSEN [[function_constant(3)]];  // experts a row
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float scale = inverse_rms(simd_sum(lane < sgs ? part[lane] : 0.0f), HIDDEN, args.eps);
-  for (uint i = index; i < HIDDEN; i += sgs * 32) x[i] = bfloat(rounded(float(h[i]) * scale) * float(norm[i]));
+  normalise_row((threadgroup uint4*)x, row, (device const uint4*)norm, scale, HIDDEN, index, sgs * 32);
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   device const uchar* matrix = shared_gate_up;
@@ -60,7 +59,7 @@ constant uint CHOSEN [[function_constant(3)]];  // experts a row
   const uint first = (group.x * sgs + sg) * args.each;
   for (uint tile = first; tile < min(first + args.each, tiles); tile++) {
     float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(HIDDEN), x, HIDDEN, lane);
+    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(HIDDEN), (threadgroup const uint4*)x, HIDDEN, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) values[r] = rounded(simd_sum(values[r]));
     device bfloat* out = inner + slot * EXPERT_DIM + tile * 2;
@@ -107,7 +106,7 @@ constant constexpr uint DOWN_TILES = 2;  // tiles of a threadgroup of experts_do
   for (uint i = 0; i < DOWN_TILES; i++) {
     const uint tile = group * DOWN_TILES + i;
     float values[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(columns), inner + slot * EXPERT_DIM, columns, lane);
+    multiply_tile<4>(values, matrix + tile * tile_bytes<4>(columns), (device const uint4*)(inner + slot * EXPERT_DIM), columns, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(values[r]);

@@ -13,10 +13,10 @@ constant uint COLUMNS [[function_constant(0)]];  // of the matrix
 // Brings a row's RMSNorm to threadgroup memory. It ends with a barrier.
 inline void normalise(threadgroup bfloat* x, device const bfloat* h, device const bfloat* w, float eps,
                       threadgroup float* part, uint index, uint threads, uint sg, uint sgs, uint lane) {
-  float sum = 0.0f;
-  for (uint i = index; i < COLUMNS; i += threads) sum += float(h[i]) * float(h[i]);
+  device const uint4* row = (device const uint4*)h;
+  const float sum = sum_squares(row, COLUMNS, index, threads);
   const float scale = inverse_rms(threadgroup_sum(sum, part, sg, sgs, lane), COLUMNS, eps);
-  for (uint i = index; i < COLUMNS; i += threads) x[i] = bfloat(rounded(float(h[i]) * scale) * float(w[i]));
+  normalise_row((threadgroup uint4*)x, row, (device const uint4*)w, scale, COLUMNS, index, threads);
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
@@ -45,7 +45,7 @@ template <int BITS, typename T>
   const uint first = (group * sgs + sg) * args.each;
   for (uint tile = first; tile < min(first + args.each, args.tiles); tile++) {
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<BITS>(sum, matrix + tile * tile_bytes<BITS>(COLUMNS), x, COLUMNS, lane);
+    multiply_tile<BITS>(sum, matrix + tile * tile_bytes<BITS>(COLUMNS), (threadgroup const uint4*)x, COLUMNS, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(sum[r]);
@@ -78,7 +78,7 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
   const uint first = (group * sgs + sg) * args.each;
   for (uint tile = first; tile < min(first + args.each, args.tiles); tile++) {
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(sum, matrix + tile * tile_bytes<4>(COLUMNS), x, COLUMNS, lane);
+    multiply_tile<4>(sum, matrix + tile * tile_bytes<4>(COLUMNS), (device const uint4*)x, COLUMNS, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(sum[r]);
@@ -116,7 +116,7 @@ template [[host_name("route_normed")]] kernel void project_normed<8, float>(
     const uint first = ((group * sgs + sg) * args.each + i) * TILE;
     if (first >= args.vocab) break;
     float sum[TILE] = {0.0f, 0.0f, 0.0f, 0.0f};
-    multiply_tile<4>(sum, matrix + (first / TILE) * tile_bytes<4>(COLUMNS), x, COLUMNS, lane);
+    multiply_tile<4>(sum, matrix + (first / TILE) * tile_bytes<4>(COLUMNS), (threadgroup const uint4*)x, COLUMNS, lane);
 #pragma clang loop unroll(full)
     for (uint r = 0; r < TILE; r++) {
       const float all = simd_sum(sum[r]);

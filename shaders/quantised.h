@@ -11,7 +11,7 @@
 //
 // A block is 144 bytes with 4 bits, 272 with 8: what the checkpoint takes too.
 // The rows of a matrix are padded to whole tiles with zeros.
-#include "common.h"
+#include "row.h"
 
 constant constexpr uint GROUP = 64;    // columns of a quantisation group
 constant constexpr uint TILE = 4;      // rows of a tile
@@ -23,22 +23,18 @@ inline ulong tile_bytes(uint columns) { return ulong(columns / GROUP) * (16 + 32
 // One lane's part of a block: four rows of 16 columns.
 template <int BITS>
 struct Quarter {
+  uint4 params;
   uint codes[TILE * BITS / 2];
-  float scale[TILE];
-  float middle[TILE];  // the value of a code of 8 (of 128 with 8 bits)
 };
 
-// Reads quarter number at of a tile. Codes are counted from their middle: from
-// zero, the products' sum and the bias nearly cancel.
+// How many quarters a lane has loads under way for before it multiplies the first.
+constant constexpr uint AHEAD = 2;
+
+// Reads quarter number at of a tile.
 template <int BITS>
 inline void load_quarter(thread Quarter<BITS>& q, device const uchar* tile, uint at) {
   device const uint4* block = (device const uint4*)(tile + ulong(at / 4) * (16 + 32 * BITS));
-  const uint4 params = block[0];
-#pragma clang loop unroll(full)
-  for (uint r = 0; r < TILE; r++) {
-    q.scale[r] = as_type<float>(params[r] << 16);
-    q.middle[r] = as_type<float>(params[r] & 0xffff0000u) + float(1 << (BITS - 1)) * q.scale[r];
-  }
+  q.params = block[0];
 #pragma clang loop unroll(full)
   for (uint i = 0; i < uint(BITS / 2); i++) {
     const uint4 v = block[1 + (at % 4) * (BITS / 2) + i];
@@ -55,7 +51,8 @@ inline float code_at(thread const Quarter<BITS>& q, uint r, uint i) {
   return float(int((word >> (BITS * (i % per))) & ((1u << BITS) - 1u)) - (1 << (BITS - 1)));
 }
 
-// sum[r] += row r of the quarter times 16 values of x.
+// sum[r] += row r of the quarter times 16 values of x. Codes are counted from their
+// middle: from zero, the products' sum and the bias nearly cancel.
 template <int BITS>
 inline void add_products(thread float* sum, thread const Quarter<BITS>& q, thread const float* x) {
   float all = 0.0f;
@@ -66,26 +63,30 @@ inline void add_products(thread float* sum, thread const Quarter<BITS>& q, threa
     float dot = 0.0f;
 #pragma clang loop unroll(full)
     for (uint i = 0; i < QUARTER; i++) dot += code_at(q, r, i) * x[i];
-    sum[r] += q.scale[r] * dot + q.middle[r] * all;
+    const float scale = as_type<float>(q.params[r] << 16);
+    const float middle = as_type<float>(q.params[r] & 0xffff0000u) + float(1 << (BITS - 1)) * scale;
+    sum[r] += scale * dot + middle * all;
   }
 }
 
-// Sixteen values of a row in memory.
-template <typename P>
-inline void load_values(thread float* x, P from) {
-#pragma clang loop unroll(full)
-  for (uint i = 0; i < QUARTER; i++) x[i] = float(from[i]);
-}
-
 // sum[r] += row r of the tile times x, this lane's share of the columns. All
-// lanes together have the product.
+// lanes together have the product. P points to x as uint4, of device or threadgroup
+// memory.
 template <int BITS, typename P>
 inline void multiply_tile(thread float* sum, device const uchar* tile, P x, uint columns, uint lane) {
-  for (uint at = lane; at * QUARTER < columns; at += 32) {
-    Quarter<BITS> q;
-    float values[QUARTER];
-    load_quarter(q, tile, at);
-    load_values(values, x + at * QUARTER);
-    add_products(sum, q, values);
+  for (uint from = lane; from * QUARTER < columns; from += 32 * AHEAD) {
+    Quarter<BITS> q[AHEAD];
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < AHEAD; i++)
+      if ((from + 32 * i) * QUARTER < columns) load_quarter(q[i], tile, from + 32 * i);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < AHEAD; i++) {
+      const uint at = from + 32 * i;
+      if (at * QUARTER >= columns) break;
+      float values[QUARTER];
+      widen(values, x[2 * at]);
+      widen(values + 8, x[2 * at + 1]);
+      add_products(sum, q[i], values);
+    }
   }
 }
