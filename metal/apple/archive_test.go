@@ -39,7 +39,7 @@ func started(t *testing.T, dir string, change func(*fake), kernels ...metal.Kern
 	if f.live() != 0 {
 		t.Errorf("left: %s", f.kinds())
 	}
-	return f.calls["compiled pipeline"]
+	return f.count("compiled pipeline")
 }
 
 // TestArchive keeps pipelines from one start to the next.

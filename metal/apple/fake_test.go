@@ -85,6 +85,20 @@ func (f *fake) called(method string) int {
 	return f.calls[method]
 }
 
+// count returns how often a method was called.
+func (f *fake) count(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+// wired says whether a residency set is requested.
+func (f *fake) wired(set handle) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.get(set, "residency set").wired
+}
+
 func (f *fake) put(o *object) handle {
 	f.next++
 	f.objects[f.next] = o

@@ -90,11 +90,11 @@ func TestFailedCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(t, b.commit(t, 5).Wait(), "dispatches 0 to 4 of 5, argmax to argmax", "page fault (3)")
-	fences := b.fake.calls["fence"]
+	fences := b.fake.count("fence")
 	if err := b.commit(t, 5).Wait(); err != nil {
 		t.Errorf("the next list: %v", err)
 	}
-	if b.fake.calls["fence"] != fences+1 {
+	if b.fake.count("fence") != fences+1 {
 		t.Error("the list behind a failure goes on with a fence that nobody knows the state of")
 	}
 	wants(t, b.commit(t, 5).Wait(), "dispatch 2 of 5, argmax", "page fault (3)")
@@ -207,11 +207,11 @@ func TestPartlyCommitted(t *testing.T) {
 			_, err := b.Commit(b.list(3))
 			wants(t, err, fmt.Sprintf("%d of 3 command buffers committed", after))
 			b.fake.faults.submitted = 0
-			fences := b.fake.calls["fence"]
+			fences := b.fake.count("fence")
 			if err := b.commit(t, 3).Wait(); err != nil {
 				t.Errorf("the next list: %v", err)
 			}
-			if b.fake.calls["fence"] != fences+1 {
+			if b.fake.count("fence") != fences+1 {
 				t.Error("the next list goes on with the fence of one that was cut off")
 			}
 			b.close(t)

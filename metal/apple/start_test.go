@@ -52,7 +52,7 @@ func TestOldest(t *testing.T) {
 			if err := b.commit(t, 3).Wait(); err != nil {
 				t.Error(err)
 			}
-			if n := b.fake.calls["wire true"]; n != 0 {
+			if n := b.fake.count("wire true"); n != 0 {
 				t.Errorf("%d requests for residency", n)
 			}
 			b.close(t)
@@ -137,7 +137,7 @@ func TestSources(t *testing.T) {
 	if err := b.Prepare([]metal.Kernel{{Name: "embed"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := b.fake.calls["compile"], len(shaders.Names())-1; got != want {
+	if got, want := b.fake.count("compile"), len(shaders.Names())-1; got != want {
 		t.Errorf("%d sources compiled, want the %d that need no matrix units, once", got, want)
 	}
 	for _, o := range b.fake.objects {
@@ -167,9 +167,9 @@ func TestReleaseLibrary(t *testing.T) {
 				}
 			}
 			b := newBench(t, func(f *fake) { f.faults.load = tt.broken }, Options{Libraries: dir})
-			if b.fake.calls["load"] != tt.loads || b.fake.calls["compile"] != tt.compiles {
+			if b.fake.count("load") != tt.loads || b.fake.count("compile") != tt.compiles {
 				t.Errorf("%d libraries loaded and %d sources compiled, want %d and %d",
-					b.fake.calls["load"], b.fake.calls["compile"], tt.loads, tt.compiles)
+					b.fake.count("load"), b.fake.count("compile"), tt.loads, tt.compiles)
 			}
 			b.close(t)
 		})

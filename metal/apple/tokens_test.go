@@ -144,3 +144,5 @@ func TestTokens(t *testing.T) {
 		})
 	}
 }
+
+func same(a, b outcome) bool { return cmp.Equal(a, b) }

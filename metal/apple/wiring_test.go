@@ -14,7 +14,7 @@ func TestWiring(t *testing.T) {
 		wired := func(when string, want bool) {
 			t.Helper()
 			synctest.Wait()
-			if got := b.fake.objects[b.handles.set].wired; got != want {
+			if got := b.fake.wired(b.handles.set); got != want {
 				t.Errorf("%s: wired %v, want %v", when, got, want)
 			}
 		}
@@ -36,9 +36,9 @@ func TestWiring(t *testing.T) {
 		}
 		wired("with another list", true)
 
-		calls := b.fake.calls["wire true"]
+		calls := b.fake.count("wire true")
 		b.commit(t, 1)
-		if n := b.fake.calls["wire true"]; n != calls {
+		if n := b.fake.count("wire true"); n != calls {
 			t.Error("wired again with nothing new")
 		}
 		x, err := b.NewBuffer("new", 64)
@@ -46,7 +46,7 @@ func TestWiring(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.commit(t, 1)
-		if n := b.fake.calls["wire true"]; n != calls+1 {
+		if n := b.fake.count("wire true"); n != calls+1 {
 			t.Error("a new buffer is not wired")
 		}
 		b.Free(x)
