@@ -4,7 +4,8 @@ package apple
 
 /*
 #cgo CFLAGS: -x objective-c -fobjc-arc -O2
-#cgo LDFLAGS: -framework Metal -framework Foundation
+// A program without a window has a default device only with CoreGraphics.
+#cgo LDFLAGS: -framework Metal -framework Foundation -framework CoreGraphics
 #include <stdlib.h>
 #include "shim_darwin.h"
 */

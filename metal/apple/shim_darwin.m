@@ -84,6 +84,8 @@ static id get(uint64_t handle, Kind kind) {
   return object;
 }
 
+static id<MTLDevice> deviceOf(uint64_t handle) { return get(handle, KindDevice); }
+
 void calla_release(uint64_t handle) {
   @autoreleasepool {
     void *object = NULL;
@@ -157,13 +159,13 @@ uint64_t calla_device(calla_facts *facts, calla_error *error) {
 
 uint64_t calla_queue(uint64_t device, uint64_t most) {
   @autoreleasepool {
-    return put([get(device, KindDevice) newCommandQueueWithMaxCommandBufferCount:most], KindQueue);
+    return put([deviceOf(device) newCommandQueueWithMaxCommandBufferCount:most], KindQueue);
   }
 }
 
 uint64_t calla_fence(uint64_t device) {
   @autoreleasepool {
-    return put([get(device, KindDevice) newFence], KindFence);
+    return put([deviceOf(device) newFence], KindFence);
   }
 }
 
@@ -179,7 +181,7 @@ uint64_t calla_compile(uint64_t device, const char *source, uint32_t language, c
       options.fastMathEnabled = NO;
     }
     NSError *e = nil;
-    id<MTLLibrary> library = [get(device, KindDevice) newLibraryWithSource:[NSString stringWithUTF8String:source]
+    id<MTLLibrary> library = [deviceOf(device) newLibraryWithSource:[NSString stringWithUTF8String:source]
                                                                options:options
                                                                  error:&e];
     // An error beside a library is a warning.
@@ -193,7 +195,7 @@ static NSURL *file(const char *path) { return [NSURL fileURLWithPath:[NSString s
 uint64_t calla_load(uint64_t device, const char *path, calla_error *error) {
   @autoreleasepool {
     NSError *e = nil;
-    id<MTLLibrary> library = [get(device, KindDevice) newLibraryWithURL:file(path) error:&e];
+    id<MTLLibrary> library = [deviceOf(device) newLibraryWithURL:file(path) error:&e];
     if (!library) fail(error, e, "no library in the file");
     return put(library, KindLibrary);
   }
@@ -211,7 +213,7 @@ uint64_t calla_archive(uint64_t device, const char *path, calla_error *error) {
     MTLBinaryArchiveDescriptor *d = [[MTLBinaryArchiveDescriptor alloc] init];
     if (path[0]) d.url = file(path);
     NSError *e = nil;
-    id<MTLBinaryArchive> archive = [get(device, KindDevice) newBinaryArchiveWithDescriptor:d error:&e];
+    id<MTLBinaryArchive> archive = [deviceOf(device) newBinaryArchiveWithDescriptor:d error:&e];
     if (!archive) fail(error, e, "no archive");
     return put(archive, KindArchive);
   }
@@ -255,7 +257,7 @@ uint64_t calla_pipeline(uint64_t device, const char *function, calla_pipeline_sp
     }
     const MTLPipelineOption option =
         archive && spec->archived_only ? MTLPipelineOptionFailOnBinaryArchiveMiss : MTLPipelineOptionNone;
-    id<MTLComputePipelineState> p = [get(device, KindDevice) newComputePipelineStateWithDescriptor:d
+    id<MTLComputePipelineState> p = [deviceOf(device) newComputePipelineStateWithDescriptor:d
                                                                                        options:option
                                                                                     reflection:NULL
                                                                                          error:&e];
@@ -275,7 +277,7 @@ uint64_t calla_pipeline(uint64_t device, const char *function, calla_pipeline_sp
 uint64_t calla_buffer(uint64_t device, const char *label, uint64_t bytes, int host, void **contents) {
   @autoreleasepool {
     const MTLResourceOptions storage = host ? MTLResourceStorageModeShared : MTLResourceStorageModePrivate;
-    id<MTLBuffer> b = [get(device, KindDevice) newBufferWithLength:bytes
+    id<MTLBuffer> b = [deviceOf(device) newBufferWithLength:bytes
                                                        options:storage | MTLResourceHazardTrackingModeUntracked];
     b.label = [NSString stringWithUTF8String:label];
     *contents = host ? b.contents : NULL;
@@ -287,7 +289,7 @@ uint64_t calla_residency(uint64_t device, uint64_t queue, calla_error *error) {
   @autoreleasepool {
     MTLResidencySetDescriptor *d = [[NSClassFromString(@"MTLResidencySetDescriptor") alloc] init];
     NSError *e = nil;
-    id<MTLResidencySet> set = [get(device, KindDevice) newResidencySetWithDescriptor:d error:&e];
+    id<MTLResidencySet> set = [deviceOf(device) newResidencySetWithDescriptor:d error:&e];
     if (!set) {
       fail(error, e, "no residency set");
       return 0;
