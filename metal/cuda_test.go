@@ -20,5 +20,5 @@ func TestCUDA(t *testing.T) {
 	t.Run("edges", func(t *testing.T) { conform.Edges(t, s) })
 	t.Run("exact", func(t *testing.T) { conform.Exact(t, s) })
 	t.Run("slice", func(t *testing.T) { conform.Slice(t, s) })
-	t.Run("demo", func(t *testing.T) { testDemo(t, metal.CUDADevice(t, metal.Options{})) })
+	t.Run("demo", func(t *testing.T) { testDemo(t, metal.CUDADevice(t, metal.Options{}), 10_000) })
 }

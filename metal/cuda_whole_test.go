@@ -90,7 +90,6 @@ func relativeRMS(got, want []float32) float64 {
 type cudaReport struct {
 	GPU       string
 	CopyGBs   float64 // read and written, of a copy within the GPU
-	LoadGBs   float64
 	Decode    []decodeTime
 	Prefill   []prefillTime
 	Kernels   []kernelTime // of a decode step
@@ -130,10 +129,8 @@ func TestCUDAWhole(t *testing.T) {
 	b := &cudaBench{t: t, d: d, report: cudaReport{GPU: d.Name(), Registers: map[string][2]int{}}}
 	b.copySpeed()
 	c := checkpoint.Published
-	start := time.Now()
 	b.m = loadRandom(t, New(lent{d}, Options{Record: func(l *List) { b.last = cloneList(l) }}), c)
 	b.w = b.m.Weights().(*weights)
-	b.report.LoadGBs = float64(b.w.bytes) / 1e9 / time.Since(start).Seconds()
 	defer b.write(out)
 	if os.Getenv("CALLA_CUDA_SMALL") != "" {
 		b.decode(256)
@@ -381,7 +378,7 @@ func (b *cudaBench) write(dir string) {
 	b.must(os.WriteFile(filepath.Join(dir, "cuda.json"), append(text, '\n'), 0o644))
 	var s strings.Builder
 	r := b.report
-	fmt.Fprintf(&s, "%s\ncopy %.0f GB/s, weights loaded at %.1f GB/s\n\n", r.GPU, r.CopyGBs, r.LoadGBs)
+	fmt.Fprintf(&s, "%s\ncopy %.0f GB/s\n\n", r.GPU, r.CopyGBs)
 	for _, x := range r.Decode {
 		fmt.Fprintf(&s, "decode at %6d: %6.1f tokens/s; a step launched %.3f ms, as a graph %.3f ms\n", x.Context, x.TokensPerSecond, x.LaunchedMillis, x.GraphMillis)
 	}

@@ -60,9 +60,10 @@ func greedy(t *testing.T, m *model.Model, prompt []int32, n int, follow bool) (t
 
 // TestDemo compares greedy replies of the demo model with mlx-lm's, and their
 // logits with the CPU backend's.
-func TestDemo(t *testing.T) { testDemo(t, emulated(t, inOrder, metal.Options{})) }
+func TestDemo(t *testing.T) { testDemo(t, emulated(t, inOrder, metal.Options{}), 60) }
 
-func testDemo(t *testing.T, dev backend.Device) {
+// testDemo runs the cases of at most that many tokens, and one with a tool call.
+func testDemo(t *testing.T, dev backend.Device, most int) {
 	b, err := os.ReadFile("../core/conform/testdata/demo/expected.json")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func testDemo(t *testing.T, dev backend.Device) {
 	gpu, twin := loadDemo(t, dev), loadDemo(t, cpu.New(cpu.Options{}))
 	for _, c := range f.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			if n := len(c.PromptIDs) + len(c.OutputIDs); n > 60 && c.Name != "tool-call" || testing.Short() && n > 40 {
+			if n := len(c.PromptIDs) + len(c.OutputIDs); n > most && c.Name != "tool-call" || testing.Short() && n > 40 {
 				t.Skip("a long one")
 			}
 			got, logits := greedy(t, gpu, c.PromptIDs, len(c.OutputIDs), true)

@@ -84,3 +84,29 @@ func TestRejects(t *testing.T) {
 		})
 	}
 }
+
+// TestPTXBuffers: a launch gives what is at buffers 0 and on, an argument struct
+// first.
+func TestPTXBuffers(t *testing.T) {
+	const end = "uint t [[thread_position_in_grid]]) { x[t] = 0; }\n"
+	dir := t.TempDir()
+	for _, c := range []struct{ name, src, want string }{
+		{"struct and pointer", "kernel void k(constant float& c [[buffer(0)]], device float* x [[buffer(1)]], " + end, ""},
+		{"pointer alone", "kernel void k(device float* x [[buffer(0)]], " + end, ""},
+		{"a gap", "kernel void k(constant float& c [[buffer(0)]], device float* x [[buffer(2)]], " + end, "no buffer 1"},
+		{"a struct behind", "kernel void k(device float* x [[buffer(0)]], constant float& c [[buffer(1)]], " + end, "belongs at 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src, got := filepath.Join(dir, "k.metal"), ""
+			if err := os.WriteFile(src, []byte(c.src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := translate("ptx", src, filepath.Join(dir, "k.cu")); err != nil {
+				got = err.Error()
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("want %q, got %q", c.want, got)
+			}
+		})
+	}
+}
