@@ -16,11 +16,20 @@ import (
 // was cancelled is still worked on. The driver cuts what it sends in shorter ones.
 const gpuCallTime = 2 * time.Second
 
-// openMetal returns this Mac's GPU.
-func openMetal() (backend.Device, error) {
+// openApple starts this Mac's GPU.
+func openApple() (metal.Driver, error) {
 	d, err := apple.Open(apple.Options{Libraries: bundledLibraries(), Cache: pipelineCache()})
 	if err != nil {
 		return nil, fmt.Errorf("backend metal: %w", err)
+	}
+	return d, nil
+}
+
+// openMetal returns this Mac's GPU as a device.
+func openMetal() (backend.Device, error) {
+	d, err := openApple()
+	if err != nil {
+		return nil, err
 	}
 	return metal.New(d, metal.Options{CallTime: gpuCallTime}), nil
 }
