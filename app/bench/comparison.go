@@ -57,16 +57,16 @@ func (c *Comparison) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "a ratio is how many times as fast ours is; %s\n\n", counted(c.MaxWait))
 	c.table(&b)
 	b.WriteByte('\n')
+	var out leftOut
 	for _, x := range c.Pairs {
 		if x.Note != "" {
 			fmt.Fprintf(&b, "note: %d tokens: %s\n", x.Tokens, x.Note)
 		}
-		printSide(&b, x.Tokens, "ours", x.Ours)
-		printSide(&b, x.Tokens, "theirs", x.Theirs)
-		if x.Refused != "" {
-			fmt.Fprintf(&b, "refused: %d tokens: %s\n", x.Tokens, x.Refused)
-		}
+		out.rejected(x.Ours.Rejected, fmt.Sprintf("ours, %d tokens", x.Tokens))
+		out.rejected(x.Theirs.Rejected, fmt.Sprintf("theirs, %d tokens", x.Tokens))
+		out.refused(x.Refused, x.Tokens)
 	}
+	out.print(&b)
 	for _, u := range c.Unknown {
 		fmt.Fprintf(&b, "not known: %s\n", u)
 	}
@@ -75,12 +75,6 @@ func (c *Comparison) Print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func printSide(w io.Writer, tokens int, name string, s Side) {
-	for _, j := range s.Rejected {
-		fmt.Fprintf(w, "not counted: %d tokens: %s of %s: %s\n", tokens, runs(j.Runs), name, j.Reason)
-	}
 }
 
 func (c *Comparison) table(w io.Writer) {

@@ -86,7 +86,12 @@ func (r *Report) Print(w io.Writer) error {
 	if slices.ContainsFunc(r.Points, func(x Point) bool { return x.Share > 1 }) {
 		fmt.Fprintln(&b, "more than the bandwidth: caches held a part of what was read, or memory was read while the machine was busier")
 	}
-	printLeftOut(&b, r.Points)
+	var out leftOut
+	for _, x := range r.Points {
+		out.rejected(x.Rejected, fmt.Sprintf("%d tokens", x.Tokens))
+		out.refused(x.Refused, x.Tokens)
+	}
+	out.print(&b)
 	for _, m := range r.Missing {
 		fmt.Fprintf(&b, "missing: %s\n", m)
 	}
@@ -144,18 +149,6 @@ var noFit = fmt.Sprintf("no fit: fewer than %d lengths have numbers", minPoints)
 
 func (f *Fit) within() string {
 	return fmt.Sprintf("%d lengths, all within %.1f %%", f.Points, 100*f.Worst)
-}
-
-// printLeftOut says of each point which runs do not count and why.
-func printLeftOut(w io.Writer, points []Point) {
-	for _, x := range points {
-		for _, j := range x.Rejected {
-			fmt.Fprintf(w, "not counted: %d tokens: %s: %s\n", x.Tokens, runs(j.Runs), j.Reason)
-		}
-		if x.Refused != "" {
-			fmt.Fprintf(w, "refused: %d tokens: %s\n", x.Tokens, x.Refused)
-		}
-	}
 }
 
 // counted says which runs count.
