@@ -36,26 +36,36 @@ func (d *doctor) found(name string, ok bool, format string, args ...any) {
 
 func newDoctor() *cobra.Command {
 	var d doctor
-	var asJSON bool
+	var asJSON, gpu bool
+	var report string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can run, and why not",
-		Args:  cobra.NoArgs,
+		Long: "doctor says what this machine can run. With --gpu it runs every kernel on the GPU\n" +
+			"instead, compares what they compute with the processor, times them, and writes a\n" +
+			"file to send back.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ok := d.examine()
-			if err := d.print(cmd.OutOrStdout(), asJSON); err != nil {
-				return err
+			var ok bool
+			var err error
+			if gpu {
+				ok, err = d.gpu(cmd.Context(), cmd.OutOrStdout(), report)
+			} else {
+				ok = d.examine()
+				err = d.print(cmd.OutOrStdout(), asJSON)
 			}
-			if !ok {
-				return exitCode(1)
+			if err == nil && !ok {
+				err = exitCode(1)
 			}
-			return nil
+			return err
 		},
 	}
 	d.modelFlags(cmd)
 	d.engineFlags(cmd)
 	bind(cmd.Flags(), "port", &d.port)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	cmd.Flags().BoolVar(&gpu, "gpu", false, "check and time every kernel of the GPU")
+	cmd.Flags().StringVar(&report, "report", "calla-doctor-gpu.json", "file for what --gpu finds")
 	return cmd
 }
 
