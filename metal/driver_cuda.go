@@ -130,6 +130,9 @@ func (d *CUDA) NewBuffer(name string, bytes int64) (*Buffer, error) {
 	return &Buffer{Name: name, Size: bytes, Bytes: memory, Native: gpuMemory{at}}, nil
 }
 
+// Unified implements Private.
+func (d *CUDA) Unified() bool { return false }
+
 // NewPrivate implements Private: memory of the GPU.
 func (d *CUDA) NewPrivate(name string, bytes int64) (*Buffer, error) {
 	at, err := d.gpu.Alloc(bytes)

@@ -6,6 +6,9 @@ package metal
 // They may be called by several goroutines at once.
 type Private interface {
 	Driver
+	// Unified reports that NewBuffer's memory is as near to the device as any: what
+	// comes from files is best read right into it.
+	Unified() bool
 	// NewPrivate is NewBuffer for a buffer whose Bytes are nil.
 	NewPrivate(name string, bytes int64) (*Buffer, error)
 	Write(to Binding, from []byte) error
@@ -16,12 +19,21 @@ type Private interface {
 }
 
 // newPrivate makes a buffer that the processor reaches only through the functions
-// below: of weights, states and most of the scratch.
+// below: of weights where these can't be read to where they stay, of states and most
+// of the scratch.
 func newPrivate(d Driver, name string, bytes int64) (*Buffer, error) {
 	if p, ok := d.(Private); ok {
 		return p.NewPrivate(name, bytes)
 	}
 	return d.NewBuffer(name, bytes)
+}
+
+// newLoaded makes a buffer that weights are loaded into.
+func newLoaded(d Driver, name string, bytes int64) (*Buffer, error) {
+	if p, ok := d.(Private); ok && p.Unified() {
+		return d.NewBuffer(name, bytes)
+	}
+	return newPrivate(d, name, bytes)
 }
 
 // send copies from the processor's memory.

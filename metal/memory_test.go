@@ -15,6 +15,8 @@ var _ Private = apart{}
 // far is the Native of a buffer whose bytes the processor does not see.
 type far struct{ *Buffer }
 
+func (apart) Unified() bool { return false }
+
 func (d apart) NewPrivate(name string, bytes int64) (*Buffer, error) {
 	b, err := d.NewBuffer(name, bytes)
 	if err != nil {

@@ -150,7 +150,7 @@ func (p *plan) allocate() error {
 		if s.bytes > d.MaxBuffer() {
 			return fmt.Errorf("metal: %s needs a buffer of %d bytes, the device has them up to %d", s.name, s.bytes, d.MaxBuffer())
 		}
-		b, err := newPrivate(d, s.name, s.bytes)
+		b, err := newLoaded(d, s.name, s.bytes)
 		if err != nil {
 			return err
 		}

@@ -54,9 +54,10 @@ type Driver struct {
 	pace      pace
 	running   []*run
 	ordered   bool
-	careful   int   // lists yet to be encoded dispatch by dispatch
-	stuck     error // what did not end in time
-	lost      error // why nothing will run any more
+	staging   *metal.Buffer // between the processor and memory it does not see; nil until needed
+	careful   int           // lists yet to be encoded dispatch by dispatch
+	stuck     error         // what did not end in time
+	lost      error         // why nothing will run any more
 	closed    bool
 
 	// mu guards what follows, which NewBuffer, Free and the timer reach too. It is
@@ -156,6 +157,9 @@ func (d *Driver) Close() error {
 	err := d.settle(nil)
 	if len(d.running) > 0 {
 		return fmt.Errorf("%w: the memory of %d lists stays with the GPU", err, len(d.running))
+	}
+	if d.staging != nil {
+		d.Free(d.staging)
 	}
 	for _, p := range d.pipelines {
 		d.gpu.release(p.handle)

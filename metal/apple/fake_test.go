@@ -47,6 +47,7 @@ type faults struct {
 	command                         map[int]nativeError
 	encoder                         int32 // at fault, where a command fails
 	hangs                           bool
+	transfer, unordered             bool // transfers fail, or don't wait for the fence
 	lanes                           uint32
 }
 

@@ -53,6 +53,7 @@ type fakeDispatch struct {
 	index  int // in the encoder
 	uses   []handle
 	launch emulator.Launch
+	moves  func() // in place of a launch
 }
 
 // latest picks what was committed last.
@@ -106,6 +107,45 @@ func (f *fake) submit(queue, fence handle, b *batch) ([]handle, error) {
 		}
 	}
 	return commands, nil
+}
+
+func (f *fake) transfer(queue, fence handle, ordered bool, moves []move) (handle, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.get(queue, "queue")
+	f.get(fence, "fence")
+	if f.faults.transfer {
+		return 0, &nativeError{Text: "no encoder"}
+	}
+	encoder := &fakeEncoder{fence: fence, left: 1, ran: make([]bool, 1)}
+	if ordered && !f.faults.unordered {
+		encoder.behind = f.run.updates[fence]
+	}
+	d := &fakeDispatch{command: f.run.begin(f), encoder: encoder}
+	d.command.left++
+	var run []func()
+	for _, m := range moves {
+		if m.Bytes%4 != 0 || m.FromOffset%4 != 0 || m.ToOffset%4 != 0 {
+			f.breach("a move that is not of whole words: %+v", m)
+		}
+		to := f.get(m.To, "buffer").memory.Bytes[m.ToOffset:][:m.Bytes]
+		d.uses = append(d.uses, m.To)
+		if m.From == 0 {
+			run = append(run, func() { clear(to) })
+			continue
+		}
+		from := f.get(m.From, "buffer").memory.Bytes[m.FromOffset:][:m.Bytes]
+		d.uses = append(d.uses, m.From)
+		run = append(run, func() { copy(to, from) })
+	}
+	d.moves = func() {
+		for _, r := range run {
+			r()
+		}
+	}
+	f.run.pending = append(f.run.pending, d)
+	f.run.update(fence, encoder)
+	return f.put(&object{kind: "command", command: d.command}), nil
 }
 
 func (r *fakeRun) begin(f *fake) *fakeCommand {
@@ -169,7 +209,9 @@ func (r *fakeRun) finish(f *fake, c *fakeCommand) (result, error) {
 		r.pending = slices.DeleteFunc(r.pending, func(o *fakeDispatch) bool { return o == d })
 		d.command.left--
 		d.encoder.did(d.index)
-		if err := f.execute(d.launch); err != nil && d.command.failed == nil {
+		if d.moves != nil {
+			d.moves()
+		} else if err := f.execute(d.launch); err != nil && d.command.failed == nil {
 			d.command.failed = &nativeError{Text: err.Error()}
 		}
 	}

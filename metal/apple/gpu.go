@@ -32,6 +32,9 @@ type gpu interface {
 	// submit commits the command buffers of a batch and returns those committed:
 	// all, or fewer and an error.
 	submit(queue, fence handle, b *batch) ([]handle, error)
+	// transfer commits a command buffer of copies. Its encoder waits for the fence
+	// where ordered is set, and updates it.
+	transfer(queue, fence handle, ordered bool, moves []move) (handle, error)
 	// wait returns a result that is under way where the time is over.
 	wait(command handle, limit time.Duration) (result, error)
 

@@ -158,6 +158,13 @@ func (shim) submit(queue, fence handle, b *batch) ([]handle, error) {
 	return commands[:n], raised(&e)
 }
 
+func (shim) transfer(queue, fence handle, ordered bool, moves []move) (handle, error) {
+	var e C.calla_error
+	h := handle(C.calla_transfer(C.uint64_t(queue), C.uint64_t(fence), flag(ordered),
+		(*C.calla_move)(unsafe.Pointer(unsafe.SliceData(moves))), C.uint64_t(len(moves)), &e))
+	return h, raised(&e)
+}
+
 func (shim) wait(command handle, limit time.Duration) (r result, err error) {
 	var e C.calla_error
 	C.calla_wait(C.uint64_t(command), C.uint64_t(limit), (*C.calla_result)(unsafe.Pointer(&r)), &e)

@@ -17,10 +17,15 @@ type dead struct {
 
 // NewBuffer implements metal.Driver: memory of both processor and GPU.
 func (d *Driver) NewBuffer(name string, bytes int64) (*metal.Buffer, error) {
+	return d.newBuffer(name, bytes, true)
+}
+
+// newBuffer makes memory that the processor sees, or does not.
+func (d *Driver) newBuffer(name string, bytes int64, host bool) (*metal.Buffer, error) {
 	if bytes <= 0 || bytes > d.facts.MaxBuffer {
 		return nil, fmt.Errorf("metal: buffer %s of %d bytes, want 1 to %d", name, bytes, d.facts.MaxBuffer)
 	}
-	h, contents := d.gpu.buffer(d.handles.device, name, bytes, true)
+	h, contents := d.gpu.buffer(d.handles.device, name, bytes, host)
 	if h == 0 {
 		return nil, fmt.Errorf("metal: buffer %s: no memory for %d bytes on %s", name, bytes, d.facts.Name)
 	}

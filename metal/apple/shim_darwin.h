@@ -63,6 +63,14 @@ typedef struct {
 } calla_binding;
 
 typedef struct {
+  uint64_t from;  // a buffer, or 0 for zeros
+  uint64_t from_offset;
+  uint64_t to;
+  uint64_t to_offset;
+  uint64_t bytes;  // a multiple of 4, as the offsets
+} calla_move;
+
+typedef struct {
   uint32_t state;    // 0 under way, 1 done, 2 failed
   int32_t encoder;   // the one at fault, counted in its command buffer; -1 unknown
   double begun;      // seconds of the GPU's clock
@@ -93,6 +101,10 @@ void calla_wire(uint64_t set, int wired);
 uint64_t calla_submit(uint64_t queue, uint64_t fence, const calla_record *records, uint64_t count,
                       const calla_binding *bindings, const void *args, const char *labels,
                       uint64_t *commands, calla_error *error);
+// Commits a command buffer that copies from buffer to buffer, in an encoder that
+// waits for the fence where ordered says so, and updates it.
+uint64_t calla_transfer(uint64_t queue, uint64_t fence, int ordered, const calla_move *moves, uint64_t count,
+                        calla_error *error);
 // Waits until a command buffer is done or the time is over.
 void calla_wait(uint64_t command, uint64_t nanoseconds, calla_result *result, calla_error *error);
 

@@ -464,6 +464,46 @@ uint64_t calla_submit(uint64_t queue, uint64_t fence, const calla_record *record
   }
 }
 
+static BOOL transfer(id<MTLBlitCommandEncoder> encoder, const calla_move *m) {
+  id<MTLBuffer> to = get(m->to, KindBuffer), from = m->from ? get(m->from, KindBuffer) : nil;
+  if (!to || (m->from && !from)) return NO;
+  if (from) {
+    [encoder copyFromBuffer:from sourceOffset:m->from_offset toBuffer:to destinationOffset:m->to_offset size:m->bytes];
+  } else {
+    [encoder fillBuffer:to range:NSMakeRange(m->to_offset, m->bytes) value:0];
+  }
+  return YES;
+}
+
+uint64_t calla_transfer(uint64_t queue, uint64_t fence, int ordered, const calla_move *moves, uint64_t n,
+                        calla_error *error) {
+  @autoreleasepool {
+    id<MTLCommandQueue> q = get(queue, KindQueue);
+    id<MTLFence> f = get(fence, KindFence);
+    id<MTLCommandBuffer> buffer = q && f ? begin(q) : nil;
+    id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+    if (!encoder) {
+      fail(error, nil, buffer ? "no encoder" : stale);
+      return 0;
+    }
+    encoder.label = @"transfer";
+    if (ordered) [encoder waitForFence:f];
+    BOOL ok = YES;
+    for (uint64_t i = 0; ok && i < n; i++) ok = transfer(encoder, &moves[i]);
+    [encoder updateFence:f];
+    [encoder endEncoding];
+    if (!ok) {
+      fail(error, nil, stale);
+      return 0;
+    }
+    uint64_t command = 0;
+    pthread_mutex_lock(&lock);
+    commit(buffer, &command);
+    pthread_mutex_unlock(&lock);
+    return command;
+  }
+}
+
 void calla_wait(uint64_t command, uint64_t nanoseconds, calla_result *result, calla_error *error) {
   @autoreleasepool {
     CallaCommand *c = get(command, KindCommand);

@@ -57,6 +57,15 @@ type binding struct {
 	Offset uint64
 }
 
+// move is calla_move: a copy, or zeros where there is no buffer to copy from.
+type move struct {
+	From       handle
+	FromOffset uint64
+	To         handle
+	ToOffset   uint64
+	Bytes      uint64
+}
+
 // States of a command buffer.
 const (
 	underWay = iota

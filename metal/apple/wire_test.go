@@ -11,7 +11,7 @@ import (
 // twins are the Go structs by the names that shim_darwin.h has for them.
 var twins = map[string]any{
 	"calla_facts": deviceFacts{}, "calla_pipeline_spec": pipelineSpec{}, "calla_record": record{},
-	"calla_binding": binding{}, "calla_result": result{},
+	"calla_binding": binding{}, "calla_result": result{}, "calla_move": move{},
 }
 
 var (
