@@ -28,6 +28,7 @@ var (
 	pairAttention  = attentionCase{4, 2, 256, 64}
 	realAttention  = attentionCase{16, 2, 256, 64}
 	smallAttention = attentionCase{2, 1, 64, 16}
+	groupAttention = attentionCase{8, 1, 64, 16}
 )
 
 // attentionTwin is the plain twin, with the cache that is there before it.
@@ -118,6 +119,7 @@ func TestAttendStep(t *testing.T) {
 		{tinyAttention, []int{0, 33, 4500}},
 		{demoAttention, []int{5, 200}},
 		{pairAttention, []int{2, 100}},
+		{groupAttention, []int{70}},
 		{realAttention, []int{0, 31, 32, 1000}},
 		{smallAttention, []int{32767, 32768, 65535, 131071, 262143}},
 	} {
@@ -153,8 +155,10 @@ func TestAttendRows(t *testing.T) {
 		from, rows int
 	}{
 		{smallAttention, 0, 1}, {smallAttention, 63, 2}, {smallAttention, 64, 3}, {tinyAttention, 61, 4}, {tinyAttention, 0, 5},
+		{groupAttention, 3, 6}, {pairAttention, 60, 7}, {smallAttention, 30, 8}, {groupAttention, 1, 32},
 		{demoAttention, 10, 9}, {demoAttention, 0, 31}, {tinyAttention, 200, 33}, {pairAttention, 5, 63}, {smallAttention, 0, 64},
-		{realAttention, 40, 65}, {demoAttention, 0, 150}, {smallAttention, 32_760, 9}, {smallAttention, 262_140, 4},
+		{realAttention, 40, 65}, {demoAttention, 0, 150}, {smallAttention, 32_760, 9},
+		{smallAttention, 65_533, 5}, {smallAttention, 131_069, 5}, {smallAttention, 262_140, 4},
 	} {
 		t.Run(fmt.Sprintf("%v, %d rows at %d", tt.c, tt.rows, tt.from), func(t *testing.T) {
 			if testing.Short() && tt.from > 5000 {

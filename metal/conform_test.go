@@ -41,6 +41,13 @@ var subject = conform.Subject{
 
 func TestOutputs(t *testing.T) { conform.Outputs(t, subject) }
 
+// TestSlice wants the values of real dimensions, where there is a checkpoint.
+func TestSlice(t *testing.T) {
+	s := subject
+	s.Slow = true
+	conform.Slice(t, s)
+}
+
 func TestEdges(t *testing.T) { conform.Edges(t, subject) }
 
 func TestExact(t *testing.T) {

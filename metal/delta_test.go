@@ -192,6 +192,8 @@ func TestDeltaRows(t *testing.T) {
 	}{
 		{1, []int{0}, deltaCases[0]},
 		{2, []int{0}, deltaCases[1]},
+		{5, []int{0}, deltaCases[2]}, {6, []int{0, 3}, deltaCases[0]}, {7, []int{0}, deltaCases[3]}, {8, []int{0}, deltaCases[1]},
+		{32, []int{0}, deltaCases[0]},
 		{3, []int{0, 1, 2}, deltaCases[2]},
 		{4, []int{0}, deltaCases[3]},
 		{9, []int{0, 5}, deltaCases[4]},
@@ -206,7 +208,7 @@ func TestDeltaRows(t *testing.T) {
 		{500, []int{0, 77}, deltaCases[1]},
 	} {
 		t.Run(fmt.Sprintf("%d rows from %v, %v", tt.rows, tt.segments[:min(4, len(tt.segments))], tt.c), func(t *testing.T) {
-			everyOrder(t, sized(tt.rows < 10, tt.rows > 200 || tt.c.valueHeads > 4), func(t *testing.T, r *rig) {
+			everyOrder(t, sized(tt.rows < 5, tt.rows > 4 && tt.rows < 9 || tt.rows > 200 || tt.c.valueHeads > 4), func(t *testing.T, r *rig) {
 				s, d := tt.c.shape(), newDeltaTwin(tt.c.shape(), r.source)
 				w, state := d.weights(r), r.f32s(d.state)
 				convIn, convOut := r.bf16s(d.conv), r.buffer(2*len(d.conv))

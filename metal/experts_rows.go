@@ -21,11 +21,19 @@ type Routing struct {
 // 16 entries, and a ragged one for each expert.
 func (s ExpertsShape) mostTiles(rows int) int { return rows*s.Chosen/groupRows + s.Experts }
 
+func (s ExpertsShape) routeArgs(rows int) routeArgs {
+	return routeArgs{u32(rows), u32(s.Experts), u32(s.Chosen), u32(align(s.Experts+1, tileRows))}
+}
+
+// RouteRows chooses the experts of rows, and their weights.
+func (e *Encoder) RouteRows(s ExpertsShape, r Routing, rows int) {
+	e.dispatch(named("route_rows"), launch{grid: grid(ceil(rows, 4)), threads: 128}, s.routeArgs(rows), r.Logits, r.Experts, r.Weights)
+}
+
 // SortRows chooses the experts of rows and sorts the choices by expert.
 func (e *Encoder) SortRows(s ExpertsShape, r Routing, rows int) {
-	args := routeArgs{u32(rows), u32(s.Experts), u32(s.Chosen), u32(align(s.Experts+1, tileRows))}
-	blocks := ceil(rows, routeBlock)
-	e.dispatch(named("route_rows"), launch{grid: grid(ceil(rows, 4)), threads: 128}, args, r.Logits, r.Experts, r.Weights)
+	e.RouteRows(s, r, rows)
+	args, blocks := s.routeArgs(rows), ceil(rows, routeBlock)
 	e.dispatch(named("count_experts"), launch{grid: grid(blocks), threads: 256}, args, r.Experts, r.Counts)
 	e.dispatch(named("place_experts"), launch{grid: grid(1), threads: 256}, args, r.Counts, r.Tiles)
 	e.dispatch(named("scatter_experts"), launch{grid: grid(blocks), threads: 256}, args, r.Experts, r.Counts, r.Entries)

@@ -134,53 +134,67 @@ func (r *rig) rowsRouting(s ExpertsShape, rows int, logits []float32) Routing {
 	}
 }
 
-func TestExpertRows(t *testing.T) {
+// rowsCase is a mixture of rows; choose, where set, changes a row's logits.
+type rowsCase struct {
+	name   string
+	rows   int
+	c      expertsCase
+	choose func(logits []float32, row int)
+}
+
+func rowsCases() []rowsCase {
 	usual := expertsCase{128, 16, 4, 64, 128}
-	for _, tt := range []struct {
-		name   string
-		rows   int
-		c      expertsCase
-		choose func(logits []float32, row int)
-	}{
-		{"one row", 1, usual, nil},
-		{"two rows", 2, expertsCase{64, 4, 2, 64, 64}, nil},
-		{"nine rows", 9, usual, nil},
+	cases := []rowsCase{
+		{"two rows of the smallest", 2, expertsCase{64, 4, 2, 64, 64}, nil},
+		{"all rows to one expert", 35, expertsCase{64, 8, 1, 64, 64}, func(l []float32, _ int) { l[5] = 50 }},
 		{"all rows to the same experts", 33, usual, func(l []float32, _ int) { copy(l, []float32{9, 8, 7, 6}) }},
 		{"experts with none", 31, usual, func(l []float32, row int) { clear(l[8:16]); copy(l, []float32{5, 4, 3, 2, 1}) }},
 		{"an expert each", 64, expertsCase{64, 64, 1, 64, 64}, func(l []float32, row int) { l[row] = 50 }},
-		{"a block and a row", 65, usual, nil},
+		{"a tile of outputs and a half", 17, expertsCase{192, 8, 2, 192, 64}, nil},
 		{"256 experts", 130, expertsCase{64, 256, 8, 64, 64}, nil},
-	} {
+	}
+	for _, rows := range ragged {
+		cases = append(cases, rowsCase{fmt.Sprintf("%d rows", rows), rows, usual, nil})
+	}
+	return cases
+}
+
+func TestExpertRows(t *testing.T) {
+	for _, tt := range rowsCases() {
 		t.Run(tt.name, func(t *testing.T) {
-			everyOrder(t, sized(tt.rows < 3, tt.rows > 100), func(t *testing.T, r *rig) {
-				s, m, rows := tt.c.shape(), newMixtureTwin(tt.c.shape(), r.source), tt.rows
-				stride := align(s.Experts+1, tileRows)
-				x, h := r.source.normal(rows*s.Hidden, 1), r.source.normal(rows*s.Hidden, 1)
-				logits := r.source.normal(rows*stride, 2)
-				if tt.choose != nil {
-					for i := range rows {
-						tt.choose(logits[i*stride:], i)
-					}
-				}
-				in, on, device, routing := r.bf16s(x), r.bf16s(h), m.matrices(r), r.rowsRouting(s, rows, logits)
-				sharedInner, shared := r.buffer(2*rows*s.SharedDim), r.buffer(2*rows*s.Hidden)
-				inner, y := r.buffer(2*rows*s.Chosen*s.ExpertDim), r.buffer(2*rows*s.Chosen*s.Hidden)
-				r.enc.MatmulSwiGLU(in, device.SharedGateUp, sharedInner, rows)
-				r.enc.Matmul(sharedInner, device.SharedDown, shared, rows)
-				r.enc.SortRows(s, routing, rows)
-				r.enc.ExpertRows(s, device, routing, in, inner, y, rows)
-				r.enc.CombineRows(s, routing.Weights, y, shared, on, rows)
-				r.run()
-				got := read16(on, rows*s.Hidden)
-				for i := range rows {
-					want := h[i*s.Hidden:][:s.Hidden]
-					m.row(want, x[i*s.Hidden:][:s.Hidden], logits[i*stride:][:s.Experts+1])
-					within(t, fmt.Sprintf("row %d", i), got[i*s.Hidden:][:s.Hidden], want, 1, expertsEps)
-				}
-				checkEntries(t, routing, s, rows)
-			})
+			test := func(t *testing.T, r *rig) { testExpertRows(t, r, tt) }
+			everyOrder(t, sized(tt.rows == 2, tt.rows > 3), test)
+			onMatrixUnits(t, tt.rows, test)
 		})
 	}
+}
+
+func testExpertRows(t *testing.T, r *rig, tt rowsCase) {
+	s, m, rows := tt.c.shape(), newMixtureTwin(tt.c.shape(), r.source), tt.rows
+	stride := align(s.Experts+1, tileRows)
+	x, h := r.source.normal(rows*s.Hidden, 1), r.source.normal(rows*s.Hidden, 1)
+	logits := r.source.normal(rows*stride, 2)
+	if tt.choose != nil {
+		for i := range rows {
+			tt.choose(logits[i*stride:], i)
+		}
+	}
+	in, on, device, routing := r.bf16s(x), r.bf16s(h), m.matrices(r), r.rowsRouting(s, rows, logits)
+	sharedInner, shared := r.buffer(2*rows*s.SharedDim), r.buffer(2*rows*s.Hidden)
+	inner, y := r.buffer(2*rows*s.Chosen*s.ExpertDim), r.buffer(2*rows*s.Chosen*s.Hidden)
+	r.enc.MatmulSwiGLU(in, device.SharedGateUp, sharedInner, rows)
+	r.enc.Matmul(sharedInner, device.SharedDown, shared, rows)
+	r.enc.SortRows(s, routing, rows)
+	r.enc.ExpertRows(s, device, routing, in, inner, y, rows)
+	r.enc.CombineRows(s, routing.Weights, y, shared, on, rows)
+	r.run()
+	got := read16(on, rows*s.Hidden)
+	for i := range rows {
+		want := h[i*s.Hidden:][:s.Hidden]
+		m.row(want, x[i*s.Hidden:][:s.Hidden], logits[i*stride:][:s.Experts+1])
+		within(t, fmt.Sprintf("row %d", i), got[i*s.Hidden:][:s.Hidden], want, 1, expertsEps)
+	}
+	checkEntries(t, routing, s, rows)
 }
 
 // checkEntries looks at the sorted choices: every one there once, experts

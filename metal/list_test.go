@@ -244,6 +244,11 @@ func TestLimits(t *testing.T) {
 					if threadgroups := d.Grid[0] * d.Grid[1] * d.Grid[2]; threadgroups < 2 && streams(d) {
 						t.Errorf("dispatch %d, %s, streams weights in one threadgroup", i, d.Kernel)
 					}
+					for _, b := range d.Buffers {
+						if most := (paper{}).MaxBuffer(); b.Buffer.Size > most {
+							t.Errorf("dispatch %d, %s: %s has %d bytes, want at most %d", i, d.Kernel, b.Buffer.Name, b.Buffer.Size, most)
+						}
+					}
 				}
 			})
 		}

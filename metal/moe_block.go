@@ -6,11 +6,16 @@ import "calla/core/backend"
 func (p *pass) MoE(layer int) {
 	l, s, x := &p.layers[layer], &p.scratch, p.shapes.experts
 	r := s.routing
+	residual := view{name: "residual", at: s.h, width: p.hidden(), kind: bf16}
+	chosen := view{name: "router.experts", at: r.Experts, width: x.Chosen, kind: i32}
 	if p.phase == backend.Decode {
 		p.RouteNormed(s.h, l.postNorm, l.experts.Router, r.Logits, x.Eps)
 		p.ExpertsGateUp(x, l.experts, s.h, l.postNorm, r.Logits, s.inner)
 		p.ExpertsDown(x, l.experts, r.Logits, s.inner, s.h)
-		p.observe(layer, view{"residual", s.h, p.hidden(), bf16})
+		if p.device.options.Observe != nil {
+			p.RouteRows(x, r, 1) // both kernels have chosen for themselves
+		}
+		p.observe(layer, residual, chosen)
 		return
 	}
 	p.NormaliseRows(s.h, l.postNorm, s.x, p.rows, p.hidden(), x.Eps)
@@ -22,6 +27,6 @@ func (p *pass) MoE(layer int) {
 	p.SortRows(x, r, p.rows)
 	p.ExpertRows(x, l.experts, r, s.x, s.rowsInner, s.rowsOut, p.rows)
 	p.CombineRows(x, r.Weights, s.rowsOut, s.sharedOut, s.h, p.rows)
-	p.observe(layer, view{"norm.post", s.x, p.hidden(), bf16}, view{"residual", s.h, p.hidden(), bf16},
-		view{"router.experts", r.Experts, x.Chosen, i32}, view{"moe.shared", s.sharedOut, p.hidden(), bf16})
+	p.observe(layer, residual, chosen, view{name: "norm.post", at: s.x, width: p.hidden(), kind: bf16},
+		view{name: "moe.shared", at: s.sharedOut, width: p.hidden(), kind: bf16})
 }

@@ -25,10 +25,18 @@ func (k kind) size() int {
 
 // view is values of a call's rows in a buffer, under a name.
 type view struct {
-	name  string
-	at    Binding
-	width int
-	kind  kind
+	name   string
+	at     Binding
+	width  int
+	kind   kind
+	stride int // values from row to row, where more than width
+}
+
+// part is columns of projected rows, which are width wide.
+func (p *pass) part(name string, width, from, columns int) view {
+	at := p.scratch.projected
+	at.Offset += int64(from * bf16.size())
+	return view{name, at, columns, bf16, width}
 }
 
 // observe runs what was encoded so far and shows values to the observer, where
@@ -47,12 +55,17 @@ func (p *pass) observe(layer int, views ...view) {
 		return
 	}
 	for _, v := range views {
-		bytes, err := fetch(p.device.driver, v.at, int64(p.rows*v.width*v.kind.size()))
+		stride := max(v.stride, v.width)
+		bytes, err := fetch(p.device.driver, v.at, int64(((p.rows-1)*stride+v.width)*v.kind.size()))
 		if err != nil {
 			p.err = err
 			return
 		}
-		show(layer, v.name, v.width, v.values(bytes))
+		var values []float32
+		for all := v.values(bytes); len(all) > 0; all = all[min(stride, len(all)):] {
+			values = append(values, all[:v.width]...)
+		}
+		show(layer, v.name, v.width, values)
 	}
 }
 

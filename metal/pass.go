@@ -37,7 +37,7 @@ func newPass(w *weights, s *State, c backend.Call, rows int) *pass {
 // Embed implements backend.Pass.
 func (p *pass) Embed() {
 	p.Encoder.Embed(p.tokens, p.embed, p.scratch.h, p.rows)
-	p.observe(-1, view{"embed", p.scratch.h, p.hidden(), bf16})
+	p.observe(-1, view{name: "embed", at: p.scratch.h, width: p.hidden(), kind: bf16})
 }
 
 // Head implements backend.Pass.

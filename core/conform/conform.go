@@ -33,6 +33,9 @@ type Subject struct {
 	// Variants are devices that must give the bits that New's gives: of other
 	// numbers of threads, of other schedules.
 	Variants map[string]func(t testing.TB) backend.Device
+	// Slow says that a row takes seconds at real dimensions. Slice then keeps to
+	// the real vocabulary, the prompt's prefill and a single step.
+	Slow bool
 }
 
 // Inspector is what a state under test offers besides backend.State: copies of

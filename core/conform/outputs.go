@@ -9,8 +9,8 @@ import (
 
 // Outputs compares the tiny fixture with mlx-lm as Golden does, but looks at what
 // leaves a block alone: for backends whose fused kernels have no more to show.
-// What they do show in a prefill, the experts chosen and values inside a layer,
-// is compared too.
+// What they do show, the experts chosen and values inside a layer, is compared
+// too: of a prefill, and of decode, which gets the last row of each prompt.
 func Outputs(t *testing.T, s Subject) {
 	files := readFolder(t, "testdata/tiny/golden")
 	for _, c := range s.comparisons(bound{abs: 2e-4}) {
@@ -24,6 +24,8 @@ func Outputs(t *testing.T, s Subject) {
 					r.prefillOutputs(t)
 					r.states(t)
 					r.decodeOutputs(t)
+					r.state = newState(t, m, 256)
+					r.lastRow(t)
 				})
 			}
 		})
@@ -44,19 +46,55 @@ func (r *goldenRun) prefillOutputs(t *testing.T) {
 	for i := range c.Layers {
 		want := r.want(t, "layer.%d", i)
 		r.hidden.check(t, fmt.Sprintf("layer %d", i), tail(r.rec.get(i, "residual"), want), want)
-		if got := r.rec.get(i, "router.experts"); got != nil {
-			if want := r.want(t, "router.%d.idx", i); !sameExperts(got, want, c.ExpertsPerToken) {
-				t.Errorf("layer %d: experts %v, want %v", i, got, want)
+		r.shownExperts(t, i, r.want(t, "router.%d.idx", i))
+	}
+	r.shownTaps(t, func(_, want []float32) []float32 { return want })
+}
+
+// shownTaps compares values inside layers as far as they are shown. part takes
+// from the golden ones what belongs to those.
+func (r *goldenRun) shownTaps(t *testing.T, part func(got, want []float32) []float32) {
+	t.Helper()
+	for _, tap := range taps(r.model.Config()) {
+		for _, layer := range []int{0, 3} {
+			want, ok := r.golden.arrays[fmt.Sprintf("%s.tap.%d.%s", r.prompt, layer, tap.golden)]
+			if shown := r.rec.get(layer, tap.name); ok && shown != nil {
+				got := tap.take(shown)
+				r.hidden.check(t, fmt.Sprintf("layer %d %s", layer, tap.golden), got, part(got, want))
 			}
 		}
 	}
-	for _, tap := range taps(c) {
-		for _, layer := range []int{0, 3} {
-			want, ok := r.golden.arrays[fmt.Sprintf("%s.tap.%d.%s", r.prompt, layer, tap.golden)]
-			if got := r.rec.get(layer, tap.name); ok && got != nil {
-				r.hidden.check(t, fmt.Sprintf("layer %d %s", layer, tap.golden), tap.take(got), want)
-			}
-		}
+}
+
+// lastRow decodes the prompt's last row after a prefill of those before, and
+// compares it with what the golden prefill has of that row.
+func (r *goldenRun) lastRow(t *testing.T) {
+	c, prompt := r.model.Config(), r.golden.Prompts[r.prompt].Prompt
+	last := len(prompt) - 1
+	if _, err := r.model.Prefill(r.state, prompt[:last], []int{0}, false); err != nil {
+		t.Fatal(err)
+	}
+	r.rec.reset()
+	step, err := r.model.Decode(r.state, prompt[last])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.logits.check(t, "logits of the last row", step.Logits(), tail(r.want(t, "logits"), step.Logits()))
+	r.token(t, step, 0)
+	for i := range c.Layers {
+		got := r.rec.get(i, "residual")
+		r.hidden.check(t, fmt.Sprintf("last row, layer %d", i), got, tail(r.want(t, "layer.%d", i), got))
+		r.shownExperts(t, i, tail(r.want(t, "router.%d.idx", i), make([]float32, c.ExpertsPerToken)))
+	}
+	r.shownTaps(t, func(got, want []float32) []float32 { return tail(want, got) })
+}
+
+// shownExperts compares the experts chosen, where they are shown.
+func (r *goldenRun) shownExperts(t *testing.T, layer int, want []float32) {
+	t.Helper()
+	got := r.rec.get(layer, "router.experts")
+	if got != nil && !sameExperts(got, want, r.model.Config().ExpertsPerToken) {
+		t.Errorf("layer %d: experts %v, want %v", layer, got, want)
 	}
 }
 
@@ -64,6 +102,7 @@ func (r *goldenRun) prefillOutputs(t *testing.T) {
 func (r *goldenRun) decodeOutputs(t *testing.T) {
 	c := r.model.Config()
 	layers, logits := r.want(t, "decode.layers"), r.want(t, "decode.logits")
+	experts := r.want(t, "decode.router.idx")
 	for step := range r.golden.Steps {
 		r.rec.reset()
 		got, err := r.model.Decode(r.state, r.golden.Prompts[r.prompt].Tokens[step])
@@ -75,6 +114,7 @@ func (r *goldenRun) decodeOutputs(t *testing.T) {
 		for i := range c.Layers {
 			r.hidden.check(t, fmt.Sprintf("step %d layer %d", step, i),
 				r.rec.get(i, "residual"), layers[(step*c.Layers+i)*c.Hidden:][:c.Hidden])
+			r.shownExperts(t, i, experts[(step*c.Layers+i)*c.ExpertsPerToken:][:c.ExpertsPerToken])
 		}
 	}
 }
