@@ -64,22 +64,61 @@ func TestRejects(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			src, out := filepath.Join(dir, "k.metal"), filepath.Join(dir, "k.cpp")
-			if err := os.WriteFile(src, []byte(head+c.src), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			got := ""
-			if err := translate("check", src, out); err != nil {
-				got = err.Error()
-			} else {
-				cmd := exec.Command("sh", "shim/typecheck", out)
-				cmd.Dir = ".."
-				if b, err := cmd.CombinedOutput(); err != nil {
-					got = string(b) + err.Error()
-				}
-			}
+			got := check(t, dir, head+c.src)
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("want %q, got %q", c.want, got)
+			}
+		})
+	}
+}
+
+// check returns what the strict type pass says of a source named k.metal.
+func check(t *testing.T, dir, source string) string {
+	t.Helper()
+	src, out := filepath.Join(dir, "k.metal"), filepath.Join(dir, "k.cpp")
+	if err := os.WriteFile(src, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := translate("check", src, out); err != nil {
+		return err.Error()
+	}
+	cmd := exec.Command("sh", "shim/typecheck", out)
+	cmd.Dir = ".."
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return string(b) + err.Error()
+	}
+	return ""
+}
+
+// TestNames checks that a source that is refused is so by file, line and kernel,
+// by whatever part of the pass finds the fault.
+func TestNames(t *testing.T) {
+	if _, err := exec.LookPath("clang-19"); err != nil {
+		t.Skip("the type pass needs clang-19; scripts/emulator installs it")
+	}
+	source := func(body string) string {
+		return "#include <metal_stdlib>\nusing namespace metal;\n" +
+			"kernel void first(device float* x [[buffer(0)]], uint t [[thread_position_in_grid]]) {\n  x[t] = 0;\n}\n" +
+			"kernel void second(\n    device float* x [[buffer(0)]], uint t [[thread_position_in_grid]]) {\n  " + body + "\n}\n" +
+			"kernel void third(device float* x [[buffer(0)]], uint t [[thread_position_in_grid]]) {\n  x[t] = 0;\n}\n"
+	}
+	for _, tt := range []struct {
+		name, body string
+		want       []string
+	}{
+		{"the compiler", "x[t] = y;", []string{"k.metal:8:10: error: use of undeclared identifier", ", in kernel second"}},
+		{"what Metal has not", "double d = 0; x[t] = float(d);", []string{"k.metal:8: double: no double in Metal", ", in kernel second"}},
+		{"the syntax tree", "bfloat h = 0.0f; x[t] = float(h);", []string{"k.metal:8: implicit conversion to bfloat, in second: "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := check(t, t.TempDir(), source(tt.body))
+			for _, want := range tt.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not in %q", want, got)
+				}
+			}
+			if strings.Contains(got, "first") || strings.Contains(got, "third") {
+				t.Errorf("%q names another kernel", got)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ type kernel struct {
 	template   bool
 	maxThreads string
 	constants  []functionConstant // that it reaches
-	pos        int
+	pos, end   int                // of its name and of its body
 }
 
 // entry is one dispatchable kernel: a plain definition or a named instantiation.
@@ -57,7 +57,8 @@ type unit struct {
 	faults    []string
 }
 
-// fault notes what is wrong at a byte of the source, with file and line.
+// fault notes what is wrong at a byte of the source, with file and line and, where
+// it lies in one, the kernel.
 func (u *unit) fault(pos int, format string, a ...any) {
 	file, line := u.path, 1
 	for _, l := range strings.SplitAfter(u.src[:pos], "\n") {
@@ -68,7 +69,13 @@ func (u *unit) fault(pos int, format string, a ...any) {
 			line++
 		}
 	}
-	u.faults = append(u.faults, fmt.Sprintf("%s:%d: %s", file, line, fmt.Sprintf(format, a...)))
+	where := ""
+	for _, k := range u.kernels {
+		if k.pos <= pos && pos < k.end {
+			where = ", in kernel " + k.name
+		}
+	}
+	u.faults = append(u.faults, fmt.Sprintf("%s:%d: %s%s", file, line, fmt.Sprintf(format, a...), where))
 }
 
 var lineDirective = regexp.MustCompile(`^#line (\d+) "(.*)"`)
@@ -280,7 +287,7 @@ func (u *unit) definition(start, brace int) bool {
 	if !u.has(start, name, "kernel") && find(before, "kernel") == nil {
 		return false
 	}
-	f := &kernel{name: u.toks[name].text, template: tmpl, pos: u.toks[name].pos}
+	f := &kernel{name: u.toks[name].text, template: tmpl, pos: u.toks[name].pos, end: u.toks[u.match(u.toks, brace)].end}
 	if a := find(before, "max_total_threads_per_threadgroup"); a != nil {
 		f.maxThreads = a.arg
 	}
