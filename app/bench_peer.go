@@ -93,6 +93,9 @@ func (b *benchFlags) compare(ctx context.Context, out, progress io.Writer) error
 	if c.Pairs, err = d.Run(ctx, plan); err != nil {
 		return err
 	}
+	if b.peer.ours == "" {
+		c.Peak = bench.PeakMemory()
+	}
 	c.Conclude()
 	if err := b.write(out, c); err != nil {
 		return err

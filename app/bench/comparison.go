@@ -22,9 +22,11 @@ type Comparison struct {
 	Theirs   Named     `json:"theirs"`
 	API      string    `json:"api"`
 	Tokens   int       `json:"generated_tokens"`
-	MaxWait  float64   `json:"max_wait"`
-	Pairs    []Pair    `json:"points"`
-	Missing  []string  `json:"missing,omitempty"`
+	// Peak is the most memory of our server, where this program started it.
+	Peak    int64    `json:"our_peak_memory_bytes,omitempty"`
+	MaxWait float64  `json:"max_wait"`
+	Pairs   []Pair   `json:"points"`
+	Missing []string `json:"missing,omitempty"`
 	// Unknown is what could not be checked.
 	Unknown []string `json:"unknown,omitempty"`
 }
@@ -51,7 +53,11 @@ func (c *Comparison) Print(w io.Writer) error {
 	if c.Device != "" {
 		fmt.Fprintf(&b, ", %s", c.Device)
 	}
-	fmt.Fprintf(&b, "\nours    %s at %s\ntheirs  %s at %s\n", c.Ours.Model, c.Ours.URL, c.Theirs.Model, c.Theirs.URL)
+	fmt.Fprintf(&b, "\nours    %s at %s", c.Ours.Model, c.Ours.URL)
+	if c.Peak > 0 {
+		fmt.Fprintf(&b, ", peak memory %s", memory(c.Peak))
+	}
+	fmt.Fprintf(&b, "\ntheirs  %s at %s\n", c.Theirs.Model, c.Theirs.URL)
 	fmt.Fprintf(&b, "streamed %s over HTTP on both sides, by turns (ours, theirs, theirs, ours); at most %d tokens follow each prompt\n", c.API, c.Tokens)
 	fmt.Fprintln(&b, "prefill is prompt tokens over the time to the first token; a number is the median of the rounds (least–most);")
 	fmt.Fprintf(&b, "a ratio is how many times as fast ours is; %s\n\n", counted(c.MaxWait))
