@@ -8,6 +8,7 @@ README.md says what is measured and how. Needs nothing but Python; scripts/bench
 import argparse
 import json
 import os
+import pathlib
 import shlex
 import statistics
 import subprocess
@@ -23,6 +24,8 @@ START = 128  # prompt tokens of the start to the first token
 
 class Engine:
     """A process that evaluates what it is told to, line by line."""
+
+    processor_time = False  # what is timed, instead of the time that passes
 
     def __init__(self, command, model, threads, options=()):
         if sys.platform == "darwin":
@@ -48,10 +51,22 @@ class Engine:
         return self.read()
 
     def prefill(self, n):
-        return self.ask(f"prefill {n}")["seconds"]
+        return self.timed(f"prefill {n}")
 
     def decode(self, n):
-        return self.ask(f"decode {n}")["seconds"]
+        return self.timed(f"decode {n}")
+
+    def timed(self, line):
+        if not self.processor_time:
+            return self.ask(line)["seconds"]
+        before = self.spent()
+        self.ask(line)
+        return self.spent() - before
+
+    def spent(self):
+        """The processor time of all threads so far (Linux)."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return sum(int((t / "schedstat").read_text().split()[0]) for t in tasks.iterdir()) / 1e9
 
     def end(self):
         """Ends the process and returns the most memory that was resident at once, mapped files included, in bytes."""
@@ -87,6 +102,12 @@ class Cell:
         return self.best(theirs) / self.best(ours), statistics.median(pairs)
 
 
+def note(cell):
+    """Tells whoever waits for the table."""
+    print(f"  {cell.what}: " + ", ".join(f"{n} {min(t):.3f} s" for n, t in cell.times.items()), file=sys.stderr)
+    return cell
+
+
 def turns(engines, rounds, measure):
     """A-B-B-A, as often as rounds says. An engine's n-th time was taken beside the others' n-th."""
     for r in range(rounds):
@@ -106,14 +127,14 @@ def resident(makers, rounds, prompts, steps):
         engines[name].prefill(CONTEXT)
         cell.add(name, engines[name].decode(steps))
     turns(list(engines), 2 * rounds, decode)
-    cells = [cell]
+    cells = [note(cell)]
     for n in prompts:
         cell = Cell(f"prefill {n}", "tok/s", n)
         for e in engines.values():
             e.prefill(min(n, 512))  # pages and caches are warm
         turns(list(engines), rounds if n < 2048 else max(2, rounds // 2),
               lambda name: cell.add(name, engines[name].prefill(n)))
-        cells.append(cell)
+        cells.append(note(cell))
     systems = {name: e.system for name, e in engines.items()}
     return cells, {name: e.end() for name, e in engines.items()}, systems
 
@@ -139,7 +160,7 @@ def starts(makers, rounds):
         load.add(name, e.load)
         e.end()
     turns(list(makers), rounds, start)
-    return [load, first]
+    return [note(load), note(first)]
 
 
 def rows(cells, peaks, names):
@@ -210,10 +231,15 @@ def main():
     p.add_argument("--starts", type=int, default=4, help="fresh processes")
     p.add_argument("--prompts", type=lambda s: [int(n) for n in s.split(",") if n], default=PROMPTS)
     p.add_argument("--steps", type=int, default=STEPS)
+    p.add_argument("--processor-time", action="store_true",
+                   help="one thread's, on a machine that has other work too")
     p.add_argument("--check", action="store_true", help="compare values instead of speeds")
     p.add_argument("--json", help="file for every single time")
     p.add_argument("models", nargs="+", metavar="NAME=CHECKPOINT[,GGUF]")
     a = p.parse_args()
+    if a.processor_time and a.threads != 1:
+        p.error("--processor-time is for one thread: several spend it on waiting for each other")
+    Engine.processor_time = a.processor_time
     raw = []
 
     def keep():
@@ -231,6 +257,8 @@ def main():
             theirs["mlx-lm"] = lambda: Engine(shlex.split(a.mlx), checkpoint, a.threads)
         for peer, make in theirs.items():
             where = f"{a.threads} thread" + "s" * (a.threads != 1) if a.threads else "GPU"
+            if a.processor_time:
+                where += ", processor time"
             title = ", ".join([name, where, *a.option])
             if a.check:
                 check(f"{title}, {peer}", {**ours, peer: make})

@@ -1,11 +1,12 @@
 // Command forward evaluates token ids with Calla, as measure.py tells it to:
 //
-//	forward CHECKPOINT THREADS CONTEXT
+//	forward CHECKPOINT THREADS CONTEXT [PROFILE]
 //
 // on that many threads of the processor, or with 0 on a Mac's GPU.
 //
 // It answers each line of standard input with a line of JSON; the README of
-// scripts/bench has the lines.
+// scripts/bench has the lines. Into the file PROFILE it writes where the
+// processor's time went, for go tool pprof.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"time"
 
@@ -38,8 +40,8 @@ func main() {
 }
 
 func run(arguments []string) error {
-	if len(arguments) != 3 {
-		return fmt.Errorf("usage: forward CHECKPOINT THREADS CONTEXT")
+	if len(arguments) != 3 && len(arguments) != 4 {
+		return errors.New("usage: forward CHECKPOINT THREADS CONTEXT [PROFILE]")
 	}
 	threads, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -54,6 +56,13 @@ func run(arguments []string) error {
 	if err != nil {
 		return err
 	}
+	if len(arguments) == 4 {
+		end, err := profile(arguments[3])
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		answer, err := f.answer(lines.Text())
@@ -63,6 +72,23 @@ func run(arguments []string) error {
 		say(answer)
 	}
 	return lines.Err()
+}
+
+// profile begins to note where time goes; end writes it to the file.
+func profile(name string) (end func(), err error) {
+	out, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := out.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "forward:", err)
+		}
+	}, nil
 }
 
 func say(answer any) {
