@@ -121,8 +121,11 @@ func (s *settings) openDevice() (backend.Device, error) {
 		return cpu.New(cpu.Options{}), nil
 	case "cuda":
 		d, err := metal.OpenCUDA(s.ptx)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("backend cuda: %w; --ptx names another folder", err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("backend cuda: %w; --ptx names the folder", err)
+			return nil, fmt.Errorf("backend cuda: %w", err)
 		}
 		return metal.New(d, metal.Options{}), nil
 	case "emulated":

@@ -4,6 +4,7 @@ package metal
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -129,7 +130,7 @@ func TestCUDAWhole(t *testing.T) {
 	b := &cudaBench{t: t, d: d, report: cudaReport{GPU: d.Name(), Registers: map[string][2]int{}}}
 	b.copySpeed()
 	c := checkpoint.Published
-	b.m = loadRandom(t, New(lent{d}, Options{Record: func(l *List) { b.last = cloneList(l) }}), c)
+	b.m = loadRandom(t, New(lent{d}, Options{Record: func(l *List) { b.last = List{slices.Clone(l.Dispatches)} }}), c)
 	b.w = b.m.Weights().(*weights)
 	defer b.write(out)
 	if os.Getenv("CALLA_CUDA_SMALL") != "" {
@@ -155,11 +156,6 @@ type cudaBench struct {
 	w      *weights
 	last   List // that was committed
 	report cudaReport
-}
-
-func cloneList(l *List) List {
-	c := List{slices.Clone(l.Dispatches)}
-	return c
 }
 
 func (b *cudaBench) must(err error) {
@@ -310,9 +306,9 @@ func (b *cudaBench) bytes(x Dispatch, context int) int64 {
 	columns := int(x.Kernel.Constants[0])
 	switch name := x.Kernel.Name; {
 	case name == "project_normed" || name == "project_add":
-		return int64(word32(x.Args)) * int64(tileBytes(columns, 4))
+		return int64(binary.LittleEndian.Uint32(x.Args)) * int64(tileBytes(columns, 4))
 	case name == "route_normed":
-		return int64(word32(x.Args)) * int64(tileBytes(columns, 8))
+		return int64(binary.LittleEndian.Uint32(x.Args)) * int64(tileBytes(columns, 8))
 	case name == "head":
 		return tiles(s.vocab, columns, 4) + 4*int64(s.vocab)
 	case name == "experts_gate_up":
@@ -391,8 +387,4 @@ func (b *cudaBench) write(dir string) {
 	}
 	b.t.Log("\n" + s.String())
 	b.must(os.WriteFile(filepath.Join(dir, "cuda.txt"), []byte(s.String()), 0o644))
-}
-
-func word32(b []byte) uint32 {
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
