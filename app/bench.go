@@ -112,6 +112,12 @@ func (b *benchFlags) check() error {
 	if format := pictureFormat(b.picture); b.picture != "" && !slices.Contains(bench.PictureFormats, format) {
 		return fmt.Errorf("--picture is %q, want a name that ends with .%s", b.picture, strings.Join(bench.PictureFormats, " or ."))
 	}
+	for _, name := range []string{b.csv, b.picture} {
+		// Better now than after hours of measuring.
+		if info, err := os.Stat(filepath.Dir(name)); name != "" && (err != nil || !info.IsDir()) {
+			return fmt.Errorf("%s: its folder does not exist, want one that does", name)
+		}
+	}
 	return b.peer.check()
 }
 

@@ -161,6 +161,7 @@ func TestBenchRefusesFlags(t *testing.T) {
 		want   string
 	}{
 		{"a picture of no format", func(b *benchFlags) { b.picture = "a.gif" }, "--picture is"},
+		{"a folder that is not there", func(b *benchFlags) { b.csv = filepath.Join("no", "such", "a.csv") }, "its folder does not exist"},
 		{"an impossible wait", func(b *benchFlags) { b.maxWait = 101 }, "--max-wait is 101"},
 		{"another server's model without its address", func(b *benchFlags) { b.peer.model = "m" }, "--against-model without --against"},
 		{"chat without another server", func(b *benchFlags) { b.peer.chat = true }, "--chat without --against"},

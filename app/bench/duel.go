@@ -86,40 +86,48 @@ func (d *Duel) measure(ctx context.Context, x *Pair, tokens int, timed bool) {
 		}
 	}
 	failures := 0
-	for round := 0; round < x.Wanted*triesPerRun && len(x.Ours.Runs) < x.Wanted && failures < maxFailures; round++ {
-		text := d.next(x.Tokens)
-		var samples [2]Sample
-		sound, failed := true, false
-		for turn := range 2 {
-			who := turn
-			if round%2 == 1 {
-				who = 1 - turn
-			}
-			s, why, err := d.turn(ctx, who, text, tokens, timed)
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				failed, why = true, err.Error()
-			}
-			if why != "" {
-				side := x.side(who)
-				side.Rejected = reject(side.Rejected, why)
-				sound = false
-			}
-			samples[who] = s
+	for number := 0; number < x.Wanted*triesPerRun && len(x.Ours.Runs) < x.Wanted && failures < maxFailures; number++ {
+		failed := d.round(ctx, x, number, tokens, timed)
+		if ctx.Err() != nil {
+			return
 		}
-		if failed {
-			failures++
-			continue
-		}
-		failures = 0
-		if sound {
-			x.Ours.Runs = append(x.Ours.Runs, samples[ours])
-			x.Theirs.Runs = append(x.Theirs.Runs, samples[theirs])
+		if failures++; !failed {
+			failures = 0
 		}
 	}
 	x.Refused = tooFew(len(x.Ours.Runs), x.Wanted, slices.Concat(x.Ours.Rejected, x.Theirs.Rejected))
+}
+
+// round asks both servers with one text and adds what they took, where both
+// count. It reports whether one of them failed.
+func (d *Duel) round(ctx context.Context, x *Pair, number, tokens int, timed bool) (failed bool) {
+	text := d.next(x.Tokens)
+	var samples [2]Sample
+	sound := true
+	for turn := range 2 {
+		who := turn
+		if number%2 == 1 {
+			who = 1 - turn
+		}
+		s, why, err := d.turn(ctx, who, text, tokens, timed)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err != nil {
+			failed, why = true, err.Error()
+		}
+		if why != "" {
+			side := x.side(who)
+			side.Rejected = reject(side.Rejected, why)
+			sound = false
+		}
+		samples[who] = s
+	}
+	if sound {
+		x.Ours.Runs = append(x.Ours.Runs, samples[ours])
+		x.Theirs.Runs = append(x.Theirs.Runs, samples[theirs])
+	}
+	return failed
 }
 
 // The sides, by number.

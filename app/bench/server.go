@@ -141,19 +141,21 @@ func (s *Server) Ask(ctx context.Context, text string, tokens int) (Sample, erro
 	return sample, err
 }
 
+// heard is what a stream said so far.
+type heard struct {
+	first, last time.Time // of text
+	usage       *usage
+}
+
 // read times the events of a stream.
 func (s *Server) read(stream io.Reader, start time.Time) (Sample, error) {
-	var (
-		sample      Sample
-		first, last time.Time
-		counted     *usage
-	)
+	var h heard
 	lines := bufio.NewReader(io.LimitReader(stream, maxStream))
 	for done := false; !done; {
 		line, err := lines.ReadBytes('\n')
 		now := time.Now()
 		if err != nil && !errors.Is(err, io.EOF) {
-			return sample, s.fault("the stream broke off: %v", err)
+			return Sample{}, s.fault("the stream broke off: %v", err)
 		}
 		done = err != nil
 		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
@@ -163,32 +165,42 @@ func (s *Server) read(stream io.Reader, start time.Time) (Sample, error) {
 		if string(data) == "[DONE]" {
 			break
 		}
-		var c chunk
-		if err := json.Unmarshal(data, &c); err != nil {
-			return sample, s.fault("an event of the stream is no JSON: %v", err)
-		}
-		if len(c.Error) > 0 && string(c.Error) != "null" {
-			return sample, s.fault("the stream has an error: %.300s", c.Error)
-		}
-		if c.Usage != nil {
-			counted = c.Usage
-		}
-		if c.text() != "" {
-			if first.IsZero() {
-				first = now
-			}
-			last = now
+		if err := h.event(data, now); err != nil {
+			return Sample{}, s.fault("%w", err)
 		}
 	}
-	if counted == nil || counted.Prompt <= 0 {
-		return sample, s.fault("the stream has no usage at its end, so that tokens can't be counted: take a version that honours stream_options.include_usage, or the other API with or without --chat")
+	switch {
+	case h.usage == nil || h.usage.Prompt <= 0:
+		return Sample{}, s.fault("the stream has no usage at its end, so that tokens can't be counted: take a version that honours stream_options.include_usage, or the other API with or without --chat")
+	case h.first.IsZero():
+		return Sample{}, s.fault("the answer is empty, so that no token can be timed: ask with or without --chat")
 	}
-	if first.IsZero() {
-		return sample, s.fault("the answer is empty: no token can be timed")
+	first := h.first.Sub(start)
+	return Sample{
+		Prompt: h.usage.Prompt, Cached: h.usage.Details.Cached, Generated: h.usage.Completed,
+		FirstToken: first, Prefill: first, Decode: h.last.Sub(h.first),
+	}, nil
+}
+
+// event takes the data of one event.
+func (h *heard) event(data []byte, now time.Time) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("an event of the stream is no JSON: %w", err)
 	}
-	sample = Sample{Prompt: counted.Prompt, Cached: counted.Details.Cached, Generated: counted.Completed, FirstToken: first.Sub(start), Decode: last.Sub(first)}
-	sample.Prefill = sample.FirstToken
-	return sample, nil
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return fmt.Errorf("the stream has an error: %.300s", c.Error)
+	}
+	if c.Usage != nil {
+		h.usage = c.Usage
+	}
+	if c.text() != "" {
+		if h.first.IsZero() {
+			h.first = now
+		}
+		h.last = now
+	}
+	return nil
 }
 
 // do sends a request and returns an answer of status 200.
