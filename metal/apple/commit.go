@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	// mostUnfinished is how many command buffers may be under way: a queue makes
-	// the caller of one more wait, however long it takes.
-	mostUnfinished = 4 * mostCommands
+	// mostUnfinished is how many command buffers may be under way, as many as a
+	// queue is for where nothing else is asked for: it makes the caller of one more
+	// wait, however long that takes.
+	mostUnfinished = 2 * mostCommands
 	// carefulLists is how many lists after a failure are encoded dispatch by
 	// dispatch, so that the next error names the one at fault.
 	carefulLists = 16

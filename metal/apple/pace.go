@@ -12,7 +12,7 @@ const (
 	// ends it.
 	share = 100 * time.Millisecond
 	// mostCommands is how many command buffers a list becomes at most.
-	mostCommands = 128
+	mostCommands = 32
 	// firstRate is the estimate of a threadgroup's time before any was measured:
 	// that of a slow GPU.
 	firstRate = time.Microsecond
@@ -50,7 +50,9 @@ func (p *pace) cut(l *metal.List) []span {
 	for i := range l.Dispatches {
 		total += threadgroups(&l.Dispatches[i]) * rate
 	}
-	limit := max(share.Seconds(), total/(mostCommands/2))
+	// Two command buffers in a row take more than the limit, so there are at most
+	// twice as many as it goes into the total, and one.
+	limit := max(share.Seconds(), total/(mostCommands/2-1))
 	spans, taken := []span{{command: true}}, 0.0
 	for i := range l.Dispatches {
 		d := &l.Dispatches[i]

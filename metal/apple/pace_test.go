@@ -31,10 +31,11 @@ func TestPace(t *testing.T) {
 		longer float64 // than its share, most of them
 	}{
 		{"a decoded token before anything was measured", 0, list(same(264, 200)...), 1, 1},
-		{"a prompt's call before anything was measured", 0, list(same(400, 5000)...), 20, 1},
+		{"a prompt's call before anything was measured", 0, list(same(400, 5000)...), 16, 1.34},
+		{"a short call before anything was measured", 0, list(same(400, 2500)...), 10, 1},
 		{"a prompt's call on a fast GPU", 1e-8, list(same(400, 5000)...), 1, 1},
 		{"one dispatch longer than its share", 1e-3, list(1, 500, 1), 3, 5},
-		{"a call far too long", 1, list(same(1000, 1)...), 63, 160},
+		{"a call far too long", 1, list(same(1000, 1)...), 16, 667},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := pace{tt.rate}
