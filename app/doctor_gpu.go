@@ -65,28 +65,24 @@ func (d *doctor) gpu(ctx context.Context, out io.Writer, file string) (bool, err
 
 // checkGPU fills in what the run finds.
 func (d *doctor) checkGPU(ctx context.Context, out io.Writer, r *gpuReport) error {
-	if err := d.findModel(); err != nil {
-		return modelError{err}
-	}
-	c, err := d.openCheckpoint()
-	if err != nil {
-		return modelError{err}
-	}
-	defer c.Close()
-	r.Model = "another"
-	if d.settings.model == "demo" {
-		r.Model = d.settings.model
-	} else if c.Config() == checkpoint.Published {
-		r.Model = publishedID
-	}
-	driver, thorough, err := d.openDriver()
+	driver, name, err := d.openDriver()
 	if err != nil {
 		return usageError{err}
 	}
+	o := kernels.Thorough
+	if name == "emulated" {
+		o = kernels.Options{} // its times say nothing
+	}
+	var c *checkpoint.Checkpoint
+	if c, r.Model, err = d.gpuModel(name != "emulated"); err != nil {
+		driver.Close()
+		return modelError{err}
+	}
+	defer c.Close()
 	r.Budget, r.Total = driver.Memory()
 	machine := power.New()
 	before := machine.Condition()
-	r.GPU, err = kernels.Run(ctx, driver, c, thorough, func(what string) { fmt.Fprintln(out, what) })
+	r.GPU, err = kernels.Run(ctx, driver, c, o, func(what string) { fmt.Fprintln(out, what) })
 	after := machine.Condition()
 	r.Thermal, r.LowPower = [2]string{string(before.Thermal), string(after.Thermal)}, after.LowPower
 	if err == nil {
@@ -95,9 +91,33 @@ func (d *doctor) checkGPU(ctx context.Context, out io.Writer, r *gpuReport) erro
 	return err
 }
 
-// openDriver returns the GPU that the settings mean, and how thorough a check it
-// bears. Auto is the first there is.
-func (d *doctor) openDriver() (metal.Driver, kernels.Options, error) {
+// gpuModel returns the model whose layers are run, and what it is. Without a
+// downloaded one a real GPU gets layers of its sizes: of the small model's, times
+// say nothing.
+func (d *doctor) gpuModel(real bool) (*checkpoint.Checkpoint, string, error) {
+	auto := d.settings.model == "auto"
+	if err := d.findModel(); err != nil {
+		return nil, "", err
+	}
+	demo := d.settings.model == "demo"
+	if auto && demo && real {
+		return kernels.Made(kernels.PublishedSizes), "made, of the published sizes", nil
+	}
+	c, err := d.openCheckpoint()
+	switch {
+	case err != nil:
+		return nil, "", err
+	case demo:
+		return c, "demo", nil
+	case c.Config() == checkpoint.Published:
+		return c, publishedID, nil
+	}
+	return c, "another", nil
+}
+
+// openDriver returns the GPU that the settings mean, and of which backend it is.
+// Auto is the first there is.
+func (d *doctor) openDriver() (metal.Driver, string, error) {
 	open := map[string]func() (metal.Driver, error){
 		"metal":    openApple,
 		"cuda":     func() (metal.Driver, error) { return metal.OpenCUDA(d.ptx) },
@@ -110,19 +130,15 @@ func (d *doctor) openDriver() (metal.Driver, kernels.Options, error) {
 	var all []error
 	for _, name := range list {
 		if open[name] == nil {
-			return nil, kernels.Options{}, fmt.Errorf("backend %q is no GPU: want auto, metal, cuda or emulated", name)
+			return nil, "", fmt.Errorf("backend %q is no GPU: want auto, metal, cuda or emulated", name)
 		}
 		driver, err := open[name]()
 		if err == nil {
-			o := kernels.Thorough
-			if name == "emulated" {
-				o = kernels.Options{} // its times say nothing
-			}
-			return driver, o, nil
+			return driver, name, nil
 		}
 		all = append(all, err)
 	}
-	return nil, kernels.Options{}, errors.Join(all...)
+	return nil, "", errors.Join(all...)
 }
 
 // withoutHome takes a person's name out of paths.

@@ -72,6 +72,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A model whose weights were drawn by lot runs as one from files does. Its sizes
+// here are the demo's; those of the published model are the same code.
+func TestRunOfAMadeModel(t *testing.T) {
+	c := demo.Config
+	c.Layers, c.FullAttentionInterval = 2, 2
+	r, err := Run(context.Background(), emulated(t), Made(c), Options{}, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.OK || r.Layers != 2 {
+		t.Errorf("%d layers, all well: %v; want 2 and well: %+v", r.Layers, r.OK, r.Checks)
+	}
+}
+
 // lame is a GPU on which one kernel does nothing.
 type lame struct {
 	metal.Driver
