@@ -24,7 +24,8 @@ type Options struct {
 	// is a minute.
 	Limit time.Duration
 	// Idle is after how long without work the system may take the memory back for
-	// others, to be brought in again with the next list; 0 is a minute.
+	// others, to be brought in again with the next list; 0 is three minutes, about
+	// as long as a person reads and types.
 	Idle time.Duration
 }
 
@@ -77,7 +78,7 @@ func newDriver(g gpu, o Options) (*Driver, error) {
 		o.Limit = time.Minute
 	}
 	if o.Idle == 0 {
-		o.Idle = time.Minute
+		o.Idle = 3 * time.Minute
 	}
 	d := &Driver{gpu: g, options: o, pipelines: map[metal.Kernel]pipeline{}}
 	var err error
@@ -102,8 +103,9 @@ func (d *Driver) start() error {
 	if h.fence = d.gpu.fence(h.device); h.fence == 0 {
 		return fmt.Errorf("metal: %s gives no fence", d.facts.Name)
 	}
-	if d.facts.Residency != 0 {
-		// Without a set, what is bound is resident while it is used.
+	if d.facts.Residency != 0 && !d.facts.Virtual {
+		// Without a set, what is bound is resident while it is used. In a virtual
+		// machine there are sets and they fail.
 		h.set, _ = d.gpu.residency(h.device, h.queue)
 	}
 	return nil

@@ -52,6 +52,7 @@ type facts struct {
 	MaxBuffer int64  // of one buffer
 	OS        string // "14.5"
 	Build     string // of the system: "23F79"
+	Virtual   bool   // the system is the guest of another
 }
 
 // nativeError is an error of Metal's.

@@ -53,6 +53,8 @@ func (shim) device() (handle, facts, error) {
 	readProperties(&f)
 	f.OS, _ = syscall.Sysctl("kern.osproductversion")
 	f.Build, _ = syscall.Sysctl("kern.osversion")
+	guest, _ := syscall.SysctlUint32("kern.hv_vmm_present")
+	f.Virtual = guest != 0
 	return h, f, nil
 }
 

@@ -45,6 +45,7 @@ func TestOldest(t *testing.T) {
 		change func(*fake)
 	}{
 		{"macOS 14 on an M1", func(f *fake) { f.told.OS, f.told.Family, f.told.Residency = "14.0", 7, 0 }},
+		{"a virtual machine", func(f *fake) { f.told.Virtual = true }},
 		{"a residency set that fails", func(f *fake) { f.faults.residency = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

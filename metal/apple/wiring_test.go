@@ -19,24 +19,35 @@ func TestWiring(t *testing.T) {
 			}
 		}
 		wired("before any list", false)
-		b.commit(t, 1)
+		c := b.commit(t, 1)
 		wired("with a list under way", true)
 		time.Sleep(3 * time.Minute)
 		wired("with it under way for long", true)
-		c := b.commit(t, 1)
 		if err := c.Wait(); err != nil {
 			t.Fatal(err)
 		}
+		if err := b.commit(t, 1).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		calls := b.fake.count("wire true")
 		time.Sleep(59 * time.Second)
 		wired("soon after", true)
-		time.Sleep(2 * time.Minute)
+		if n := b.fake.count("wire true") - calls; n < 117 || n > 119 {
+			t.Errorf("asked for again %d times in 59 seconds, want every half", n)
+		}
+		time.Sleep(2 * time.Second)
 		wired("long after", false)
+		calls = b.fake.count("wire true")
+		time.Sleep(time.Hour)
+		if b.fake.count("wire true") != calls || b.fake.count("wire false") != 1 {
+			t.Error("an idle driver does not rest")
+		}
 		if err := b.commit(t, 1).Wait(); err != nil {
 			t.Fatal(err)
 		}
 		wired("with another list", true)
 
-		calls := b.fake.count("wire true")
+		calls = b.fake.count("wire true")
 		b.commit(t, 1)
 		if n := b.fake.count("wire true"); n != calls {
 			t.Error("wired again with nothing new")
