@@ -8,10 +8,22 @@
 #include <time.h>
 #include "shim_darwin.h"
 
-// What is newer than the oldest system is asked for before it is used, by
-// respondsToSelector: and by name.
-#pragma clang diagnostic ignored "-Wunguarded-availability-new"
-#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"  // fastMathEnabled
+
+// What came with macOS 15, by the selectors alone: SDKs before it do not have the
+// types. All of it is asked for before it is used.
+@protocol CallaNewer <NSObject>
+- (void)setMathMode:(NSInteger)mode;  // of MTLCompileOptions
+- (id)newResidencySetWithDescriptor:(id)descriptor error:(NSError **)error;  // of MTLDevice
+- (void)addResidencySet:(id)set;  // of MTLCommandQueue
+- (void)addAllocation:(id)allocation;  // of MTLResidencySet, and the rest
+- (void)removeAllocation:(id)allocation;
+- (void)commit;
+- (void)requestResidency;
+- (void)endResidency;
+@end
+
+enum { MathModeSafe = 0 };
 
 // --- handles ---
 
@@ -176,7 +188,7 @@ uint64_t calla_compile(uint64_t device, const char *source, uint32_t language, c
     MTLCompileOptions *options = [[MTLCompileOptions alloc] init];
     options.languageVersion = language;
     if ([options respondsToSelector:@selector(setMathMode:)]) {
-      options.mathMode = MTLMathModeSafe;
+      [(id<CallaNewer>)options setMathMode:MathModeSafe];
     } else {
       options.fastMathEnabled = NO;
     }
@@ -287,21 +299,21 @@ uint64_t calla_buffer(uint64_t device, const char *label, uint64_t bytes, int ho
 
 uint64_t calla_residency(uint64_t device, uint64_t queue, calla_error *error) {
   @autoreleasepool {
-    MTLResidencySetDescriptor *d = [[NSClassFromString(@"MTLResidencySetDescriptor") alloc] init];
+    id d = [[NSClassFromString(@"MTLResidencySetDescriptor") alloc] init];
     NSError *e = nil;
-    id<MTLResidencySet> set = [deviceOf(device) newResidencySetWithDescriptor:d error:&e];
+    id set = [(id<CallaNewer>)deviceOf(device) newResidencySetWithDescriptor:d error:&e];
     if (!set) {
       fail(error, e, "no residency set");
       return 0;
     }
-    [(id<MTLCommandQueue>)get(queue, KindQueue) addResidencySet:set];
+    [(id<CallaNewer>)get(queue, KindQueue) addResidencySet:set];
     return put(set, KindResidency);
   }
 }
 
 void calla_reside(uint64_t set, uint64_t buffer, int add) {
   @autoreleasepool {
-    id<MTLResidencySet> s = get(set, KindResidency);
+    id<CallaNewer> s = get(set, KindResidency);
     id<MTLBuffer> b = get(buffer, KindBuffer);
     if (!b) return;
     if (add) {
@@ -315,7 +327,7 @@ void calla_reside(uint64_t set, uint64_t buffer, int add) {
 
 void calla_wire(uint64_t set, int wired) {
   @autoreleasepool {
-    id<MTLResidencySet> s = get(set, KindResidency);
+    id<CallaNewer> s = get(set, KindResidency);
     if (wired) {
       [s requestResidency];
     } else {
