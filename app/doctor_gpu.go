@@ -188,8 +188,10 @@ func printKernels(w io.Writer, r *kernels.Report) error {
 // verdict sums a report up in a line.
 func verdict(r *kernels.Report) string {
 	var wrong []string
+	names := map[string]bool{}
 	low, high := 0.0, 0.0
 	for _, k := range r.Kernels {
+		names[k.Name] = true
 		if !k.OK && !slices.Contains(wrong, k.Name) {
 			wrong = append(wrong, k.Name)
 		}
@@ -201,8 +203,8 @@ func verdict(r *kernels.Report) string {
 		}
 	}
 	if !r.OK {
-		return fmt.Sprintf("verdict: WRONG on %s: %d of %d kernels: %s", r.Device, len(wrong), len(r.Kernels), strings.Join(wrong, ", "))
+		return fmt.Sprintf("verdict: WRONG on %s: %d of %d kernels: %s", r.Device, len(wrong), len(names), strings.Join(wrong, ", "))
 	}
 	return fmt.Sprintf("verdict: good on %s: %d kernels compute what the processor does; decode reads at %.0f to %.0f %% of a copy's rate",
-		r.Device, len(r.Kernels), 100*low, 100*high)
+		r.Device, len(names), 100*low, 100*high)
 }

@@ -25,7 +25,7 @@ type Kernel struct {
 	OK     bool `json:"ok"`
 	// Time is that of the largest run, alone; Bytes what it must move of weights
 	// and states, 0 where that is not what bounds it, and Share its rate by that of
-	// a copy.
+	// a copy. It runs many times over, so that what a cache holds comes from there.
 	Time  float64 `json:"time_s"`
 	Bytes int64   `json:"bytes"`
 	Share float64 `json:"share_of_copy"`
