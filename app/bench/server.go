@@ -53,7 +53,7 @@ func NewServer(ctx context.Context, name, address, key, model string, chat bool)
 	}
 	var list struct{ Data []struct{ ID string } }
 	if err := s.get(ctx, "/v1/models", &list); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; where its model is named it needs no list", err)
 	}
 	if len(list.Data) == 0 {
 		return nil, fmt.Errorf("bench: %s at %s lists no model: name one", name, s.URL)
