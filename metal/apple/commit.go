@@ -33,15 +33,15 @@ func (d *Driver) Commit(l *metal.List) (metal.Completion, error) {
 		return nil, err
 	}
 	spans := d.pace.cut(l)
+	if err := d.makeRoom(len(spans)); err != nil {
+		return nil, err
+	}
 	if d.careful > 0 {
 		d.careful--
 		spans = apart(spans)
 	}
 	label(l, spans)
 	d.batch.fill(l, spans, d.pipelines, d.ordered)
-	if err := d.makeRoom(d.batch.commands); err != nil {
-		return nil, err
-	}
 	d.wire()
 	return d.submit(l, spans)
 }
@@ -59,33 +59,35 @@ func (d *Driver) ready() error {
 		}
 		d.stuck = nil // it has come back
 	}
-	if d.lost != nil || d.ordered {
+	if d.lost != nil || !d.doubt {
 		return d.lost
 	}
 	if d.settle(nil); d.stuck != nil || d.lost != nil {
 		return errors.Join(d.stuck, d.lost)
 	}
-	if d.last == 0 {
-		return nil // the first list
-	}
 	d.gpu.release(d.handles.fence)
 	if d.handles.fence = d.gpu.fence(d.handles.device); d.handles.fence == 0 {
 		d.lost = fmt.Errorf("metal: %s gives no fence", d.facts.Name)
 	}
+	d.ordered, d.doubt = false, false
 	return d.lost
 }
 
 // check says what in a list the device would not take.
 func (d *Driver) check(l *metal.List) error {
 	for i := range l.Dispatches {
-		if err := d.checkDispatch(&l.Dispatches[i]); err != nil {
+		x := &l.Dispatches[i]
+		if err := x.Check(); err != nil {
+			return fmt.Errorf("%w (dispatch %d of %d)", err, i, len(l.Dispatches))
+		}
+		if err := d.checkPrepared(x); err != nil {
 			return fmt.Errorf("metal: dispatch %d of %d: %w", i, len(l.Dispatches), err)
 		}
 	}
 	return nil
 }
 
-func (d *Driver) checkDispatch(x *metal.Dispatch) error {
+func (d *Driver) checkPrepared(x *metal.Dispatch) error {
 	p, ok := d.pipelines[x.Kernel]
 	if !ok {
 		return fmt.Errorf("%v was not prepared", x.Kernel)
@@ -98,24 +100,27 @@ func (d *Driver) checkDispatch(x *metal.Dispatch) error {
 			return fmt.Errorf("%v is given buffer %s, which was freed", x.Kernel, b.Buffer.Name)
 		}
 	}
-	return x.Check()
+	return nil
 }
 
-// makeRoom waits until so many more command buffers may be under way.
+// makeRoom waits until so many more command buffers may be under way, and starts
+// anew where it finds that one of those before them failed.
 func (d *Driver) makeRoom(more int) error {
-	for len(d.running) > 0 {
-		n := more
-		for _, r := range d.running {
-			n += len(r.commands)
-		}
-		if n <= mostUnfinished {
-			return nil
-		}
+	for d.unfinished()+more > mostUnfinished && len(d.running) > 0 {
 		if d.settle(d.running[0]); d.stuck != nil {
 			return d.stuck
 		}
 	}
-	return nil
+	return d.ready()
+}
+
+// unfinished counts the command buffers under way.
+func (d *Driver) unfinished() int {
+	n := 0
+	for _, r := range d.running {
+		n += len(r.commands)
+	}
+	return n
 }
 
 // submit commits what the batch holds.
@@ -127,7 +132,9 @@ func (d *Driver) submit(l *metal.List, spans []span) (metal.Completion, error) {
 	} else {
 		d.ended(r.serial)
 	}
-	if d.ordered = err == nil; err != nil {
+	d.ordered = true
+	if err != nil {
+		d.doubt = true
 		// What was committed of it runs; what that writes nobody reads.
 		return nil, fmt.Errorf("metal: %d of %d command buffers committed: %w", len(handles), d.batch.commands, err)
 	}

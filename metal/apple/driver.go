@@ -33,8 +33,8 @@ type Options struct {
 //
 // Invariants:
 //   - running holds the runs that were committed and not seen to end, in order;
-//   - ordered says that the fence is updated behind all of running, and that
-//     nothing of it failed;
+//   - ordered says that the fence is updated behind all that was committed, doubt
+//     that something failed and nobody knows whether it is;
 //   - memory that was freed is in dead as long as a run may touch it.
 type Driver struct {
 	gpu     gpu
@@ -55,6 +55,7 @@ type Driver struct {
 	pace      pace
 	running   []*run
 	ordered   bool
+	doubt     bool
 	staging   *metal.Buffer // between the processor and memory it does not see; nil until needed
 	careful   int           // lists yet to be encoded dispatch by dispatch
 	stuck     error         // what did not end in time

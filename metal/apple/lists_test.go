@@ -276,6 +276,25 @@ func TestQueue(t *testing.T) {
 	b.close(t)
 }
 
+// TestFailedWhileFull finds that a list failed when another waits for its place in
+// the queue: the other runs behind a new fence.
+func TestFailedWhileFull(t *testing.T) {
+	b := newBench(t, func(f *fake) { f.faults.command = map[int]nativeError{0: {3, "page fault"}} }, Options{})
+	var first metal.Completion
+	for i := range 8 {
+		b.pace.rate = 1
+		c := b.commit(t, 100)
+		if i == 0 {
+			first = c
+		}
+	}
+	if n := b.fake.count("fence"); n != 2 {
+		t.Errorf("%d fences, want one before the failure and one behind it", n)
+	}
+	wants(t, first.Wait(), "page fault")
+	b.close(t)
+}
+
 // TestManySteps runs a million lists, two under way, with buffers that come and
 // go: as many handles are live at the end as at the start.
 func TestManySteps(t *testing.T) {

@@ -100,7 +100,7 @@ func (d *Driver) failed(r *run, c command, res result, err error) {
 	if r.err == nil {
 		r.err = fmt.Errorf("metal: %s: %w", where, err)
 	}
-	d.ordered, d.careful = false, carefulLists
+	d.doubt, d.careful = true, carefulLists
 	native := (*nativeError)(nil)
 	if errors.As(err, &native) && (native.Code == accessRevoked || native.Code == deviceRemoved) {
 		d.lost = fmt.Errorf("metal: the GPU is lost: %w", r.err)

@@ -94,8 +94,8 @@ func (d *Driver) move(what string, to, from metal.Binding, bytes int) error {
 			return err
 		}
 	}
-	if err := d.ready(); err != nil {
-		return err
+	if d.closed {
+		return errClosed
 	}
 	if err := d.makeRoom(1); err != nil {
 		return err
