@@ -33,6 +33,8 @@
 //	prefill      evaluation of prompt tokens, many rows a call
 //	decode       evaluation of one generated token
 //	call         one evaluation of consecutive rows of one state
+//	step         a call that was committed to the device
+//	ahead        of a step: committed before the token that it evaluates was read
 //	chunk        the most rows of one prefill call
 //	segment start  a position at which the chunked delta rule starts its grid
 //	             again: 0, and after each end of turn
