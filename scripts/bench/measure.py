@@ -16,10 +16,9 @@ import sys
 import time
 
 PROMPTS = (128, 512, 2048)
-CONTEXT = 128  # tokens evaluated before those whose decoding is measured
+CONTEXT = 128  # tokens evaluated before those whose decoding is measured, and from the start to the first token
 STEPS = 32  # tokens decoded at a time
 CAPACITY = 2560  # tokens that a sequence may have
-START = 128  # prompt tokens of the start to the first token
 
 
 class Engine:
@@ -115,16 +114,16 @@ def turns(engines, rounds, measure):
             measure(name)
 
 
-def resident(makers, rounds, prompts, steps):
+def resident(makers, rounds, prompts, context, steps):
     """Speeds of engines that stay loaded, and the most memory each took."""
     engines = {name: make() for name, make in makers.items()}
-    cell = Cell(f"decode at {CONTEXT}", "tok/s", steps)
+    cell = Cell(f"decode at {context}", "tok/s", steps)
     for e in engines.values():
-        e.prefill(CONTEXT)
-        e.decode(8)
+        e.prefill(context)
+        e.decode(min(8, steps))
 
     def decode(name):
-        engines[name].prefill(CONTEXT)
+        engines[name].prefill(context)
         cell.add(name, engines[name].decode(steps))
     turns(list(engines), 2 * rounds, decode)
     cells = [note(cell)]
@@ -147,15 +146,15 @@ def bandwidth(maker):
     return best
 
 
-def starts(makers, rounds):
+def starts(makers, rounds, prompt):
     """Times of fresh processes: until loaded as the engine tells it, and from the start of the process to the first
     token after a prompt."""
     load = Cell("load", "s", None)
-    first = Cell(f"start to first token, prompt of {START}", "s", None)
+    first = Cell(f"start to first token, prompt of {prompt}", "s", None)
 
     def start(name):
         e = makers[name]()
-        e.prefill(START)
+        e.prefill(prompt)
         first.add(name, time.perf_counter() - e.born)
         load.add(name, e.load)
         e.end()
@@ -208,10 +207,10 @@ def check(title, makers):
 def compare(title, makers, a):
     """Measures two engines and prints what came of it."""
     names = list(makers)
-    cells, peaks, systems = resident(makers, a.rounds, a.prompts, a.steps)
+    cells, peaks, systems = resident(makers, a.rounds, a.prompts, a.context, a.steps)
     read = bandwidth(makers["Calla"]) if a.threads else None
     if a.starts:
-        cells += starts(makers, a.starts)
+        cells += starts(makers, a.starts, a.context)
     table(title, names, rows(cells, peaks, names))
     if read:
         print(f"\nRead bandwidth {read / 1e9:.1f} GB/s.")
@@ -230,6 +229,7 @@ def main():
     p.add_argument("--rounds", type=int, default=4, help="runs of each prefill; decode has twice as many")
     p.add_argument("--starts", type=int, default=4, help="fresh processes")
     p.add_argument("--prompts", type=lambda s: [int(n) for n in s.split(",") if n], default=PROMPTS)
+    p.add_argument("--context", type=int, default=CONTEXT)
     p.add_argument("--steps", type=int, default=STEPS)
     p.add_argument("--processor-time", action="store_true",
                    help="one thread's, on a machine that has other work too")
