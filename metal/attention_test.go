@@ -110,6 +110,14 @@ func (a *attentionTwin) angles(r *rig, from, rows int) Binding {
 // by, relative to the largest.
 const attentionEps = 0.004
 
+// attentionSize returns the size of a case.
+func attentionSize(from, rows int, c attentionCase) size {
+	if from > 5000 {
+		return huge
+	}
+	return sized(rows < 5 && from < 100 && c.dim < 100, rows > 60 || c.heads > 8)
+}
+
 func TestAttendStep(t *testing.T) {
 	for _, tt := range []struct {
 		c    attentionCase
@@ -128,7 +136,7 @@ func TestAttendStep(t *testing.T) {
 				if testing.Short() && from > 5000 {
 					t.Skip("a long context")
 				}
-				everyOrder(t, sized(from < 40 && tt.c.dim < 100, from > 5000 || tt.c.heads > 8), func(t *testing.T, r *rig) {
+				everyOrder(t, attentionSize(from, 1, tt.c), func(t *testing.T, r *rig) {
 					s, a := tt.c.shape(), newAttentionTwin(tt.c.shape(), r.source, from)
 					cache := a.cache(r, 1)
 					projected := r.source.normal(s.Width, 1)
@@ -164,7 +172,7 @@ func TestAttendRows(t *testing.T) {
 			if testing.Short() && tt.from > 5000 {
 				t.Skip("a long context")
 			}
-			everyOrder(t, sized(tt.rows < 5 && tt.from < 100 && tt.c.dim < 100, tt.rows > 60 || tt.from > 5000), func(t *testing.T, r *rig) {
+			everyOrder(t, attentionSize(tt.from, tt.rows, tt.c), func(t *testing.T, r *rig) {
 				s, a := tt.c.shape(), newAttentionTwin(tt.c.shape(), r.source, tt.from)
 				cache := a.cache(r, tt.rows)
 				projected := r.source.normal(tt.rows*s.Width, 1)

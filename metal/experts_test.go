@@ -153,7 +153,7 @@ func rowsCases() []rowsCase {
 		{"a tile of outputs and a half", 17, expertsCase{192, 8, 2, 192, 64}, nil},
 		{"256 experts", 130, expertsCase{64, 256, 8, 64, 64}, nil},
 	}
-	for _, rows := range ragged {
+	for _, rows := range conform.Ragged {
 		cases = append(cases, rowsCase{fmt.Sprintf("%d rows", rows), rows, usual, nil})
 	}
 	return cases

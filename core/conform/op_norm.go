@@ -8,7 +8,14 @@ import (
 
 const normEps = 1e-6
 
-var normShapes = []struct{ rows, width int }{{1, 1}, {1, 64}, {3, 100}, {2, 128}, {5, 256}, {7, 2048}}
+// normShapes are widths at and off the powers of two, and every number of rows.
+var normShapes = func() []struct{ rows, width int } {
+	shapes := []struct{ rows, width int }{{1, 1}, {3, 100}, {2, 128}, {5, 256}, {7, 2048}}
+	for _, rows := range Ragged {
+		shapes = append(shapes, struct{ rows, width int }{rows, 64})
+	}
+	return shapes
+}()
 
 // rms64 is RMSNorm of one row; w may be nil.
 func rms64(x, w []float32, eps float64) []float64 {

@@ -84,10 +84,14 @@ func testQMatVec(t *testing.T, o Operations) {
 
 func testQMatMul(t *testing.T, o Operations) {
 	for _, s := range matrixShapes {
-		for _, rows := range []int{1, 2, 3, 17} {
-			if s.out*s.in*rows > 1<<23 && rows > 3 {
-				rows = 4
-			}
+		counts := []int{1, 2, 3, 17}
+		switch size := s.out * s.in; {
+		case size < 1<<15:
+			counts = Ragged
+		case size*17 > 1<<23:
+			counts = []int{1, 4}
+		}
+		for _, rows := range counts {
 			t.Run(fmt.Sprintf("out=%d,in=%d,bits=%d,rows=%d", s.out, s.in, s.bits, rows), func(t *testing.T) {
 				r := newSource(s.out, s.in, rows)
 				m, x := r.matrix(s.out, s.in, s.bits), r.normal(rows*s.in, 1)
@@ -111,15 +115,18 @@ func testEmbed(t *testing.T, o Operations) {
 	for _, s := range []struct{ out, in int }{{1, 64}, {50, 192}, {100, 2048}} {
 		r := newSource(s.out, s.in)
 		m := r.matrix(s.out, s.in, 4)
-		tokens := []int32{int32(s.out - 1), 0, int32(s.out / 2), 0}
-		var want []float64
-		for _, token := range tokens {
-			for k := range s.in {
-				want = append(want, m.at(int(token), k))
+		for _, rows := range Ragged {
+			tokens := make([]int32, rows)
+			var want []float64
+			for i := range tokens {
+				tokens[i] = int32((s.out - 1 + 7*i) % s.out)
+				for k := range s.in {
+					want = append(want, m.at(int(tokens[i]), k))
+				}
 			}
+			h := unset(len(want))
+			o.Embed(h, m, tokens)
+			near{1e-7, 1}.check(t, o, fmt.Sprintf("%s, %d rows", shape(s.out, s.in), rows), h, want, 1)
 		}
-		h := unset(len(want))
-		o.Embed(h, m, tokens)
-		near{1e-7, 1}.check(t, o, shape(s.out, s.in), h, want, 1)
 	}
 }

@@ -9,6 +9,10 @@ import (
 	"calla/core/tensor"
 )
 
+// Ragged is how many rows an operation of many is tried with: all up to one more
+// than eight, and around the sizes of tiles and of sub-chunks.
+var Ragged = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 63, 64, 65}
+
 // Operations are a backend's kernels as functions on plain slices, which bring
 // operands to the device and results back. A nil one is not tested: the backend
 // has it only as part of another. Slices are row-major; the CPU's functions of

@@ -146,7 +146,7 @@ func TestBarriers(t *testing.T) {
 		one := [3]uint32{1, 1, 1}
 		return []Launch{
 			{Kernel: "good_race", Groups: one, Threads: [3]uint32{64, 1, 1}, Bound: []Bound{{Slot: 0, Buffer: a}}},
-			{Kernel: "copy", Barrier: barrier, Groups: one, Threads: [3]uint32{64, 1, 1},
+			{Kernel: "good_copy", Barrier: barrier, Groups: one, Threads: [3]uint32{64, 1, 1},
 				Bound: []Bound{{Slot: 0, Buffer: a}, {Slot: 1, Buffer: b}}},
 		}, b
 	}
@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := Launch{Kernel: "copy", Groups: [3]uint32{1, 1, 1}, Threads: [3]uint32{64, 1, 1},
+	good := Launch{Kernel: "good_copy", Groups: [3]uint32{1, 1, 1}, Threads: [3]uint32{64, 1, 1},
 		Bound: []Bound{{Slot: 0, Buffer: b}, {Slot: 1, Buffer: b}}}
 	for _, tt := range []struct {
 		name   string
@@ -303,7 +303,7 @@ func TestTraffic(t *testing.T) {
 		kernel string
 		want   Traffic // of the input
 	}{
-		{"copy", Traffic{Loaded: 256, Loads: 256}},
+		{"good_copy", Traffic{Loaded: 256, Loads: 256}},
 		{"bad_double_read", Traffic{Loaded: 256, Loads: 512}},
 	} {
 		t.Run(tt.kernel, func(t *testing.T) {

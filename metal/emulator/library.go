@@ -71,7 +71,9 @@ func Open(path string) (Machine, error) {
 		for c := range s.constants {
 			s.constants[c] = constant(i, uint32(c))
 		}
-		l.signatures[name(i)] = s
+		if err := l.add(name(i), s); err != nil {
+			return nil, fmt.Errorf("%w in %s", err, path)
+		}
 	}
 	return l, nil
 }

@@ -40,7 +40,9 @@ func Start(path string) (*Runner, error) {
 		words := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 		s := signature{}
 		copy(s.constants[:], words[1:])
-		r.signatures[words[0]] = s
+		if err := r.add(words[0], s); err != nil {
+			return nil, fmt.Errorf("%w in %s", err, path)
+		}
 	}
 	return r, nil
 }

@@ -12,6 +12,15 @@ type signature struct {
 // signatures are those of all kernels by name.
 type signatures map[string]signature
 
+// add notes a kernel, of whose name there is one.
+func (s signatures) add(kernel string, k signature) error {
+	if _, ok := s[kernel]; ok {
+		return fmt.Errorf("emulator: two kernels named %s", kernel)
+	}
+	s[kernel] = k
+	return nil
+}
+
 // Check implements Machine.
 func (s signatures) Check(kernel string, constants [4]uint32) error {
 	k, ok := s[kernel]

@@ -75,7 +75,7 @@ kernel void bad_device_read(device float* y [[buffer(0)]], uint tid [[thread_ind
 kernel void bad_unwritten(device float* y [[buffer(0)]], uint tid [[thread_index_in_threadgroup]]) {
   if (tid < 63) y[tid] = 0.0f;
 }
-kernel void copy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
+kernel void good_copy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint tid [[thread_index_in_threadgroup]]) {
   y[tid] = x[tid];
 }
 // One product of matrices and, in lanes below 20, a multiply-add: 1024 and 40
