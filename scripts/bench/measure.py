@@ -219,7 +219,7 @@ def compare(title, makers, a):
             "cells": [{"what": c.what, "work": c.work, "seconds": c.times} for c in cells]}
 
 
-def main():
+def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--calla", required=True, help="command of our forward pass")
     p.add_argument("--llama", help="command of llama.cpp's")
@@ -239,6 +239,11 @@ def main():
     a = p.parse_args()
     if a.processor_time and a.threads != 1:
         p.error("--processor-time is for one thread: several spend it on waiting for each other")
+    return a
+
+
+def main():
+    a = arguments()
     Engine.processor_time = a.processor_time
     raw = []
 
