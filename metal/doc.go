@@ -9,6 +9,8 @@
 //     counted, without a GPU.
 //   - Dispatches may overlap except where one has a barrier: it waits for all
 //     before it.
+//   - Its kernels, with what their function constants are, were prepared when the
+//     model was loaded: none is compiled while a reply waits.
 //   - The phase of a call chooses the kernels, never the number of its rows.
 //   - Nothing is read back while a list runs: routing, the largest logit and
 //     the token that follows it stay on the device.

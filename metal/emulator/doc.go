@@ -8,7 +8,10 @@
 // own, built with sanitizers: it is slower, and catches races, reads out of
 // bounds and undefined behaviour too. scripts/emulator builds both.
 //
-// The folders beside this file: mslgen turns a source into C++, shim is the
-// standard library (and the strict type pass), runtime holds fibres and lists,
-// seeded has a planted fault a kernel, to prove that each is caught.
+// A Traced library counts what kernels load, store and calculate as they run.
+//
+// The folders beside this file: mslgen turns a source into C++, irflops makes its
+// compiled form count arithmetic, shim is the standard library (and the strict
+// type pass), runtime holds fibres and lists, seeded has a planted fault a kernel,
+// to prove that each is caught.
 package emulator
