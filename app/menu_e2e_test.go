@@ -391,8 +391,13 @@ func (w *world) freezeLoading(port string) {
 			syscall.Kill(pid, syscall.SIGSTOP)
 			time.Sleep(2 * time.Millisecond)
 		}
-		root := w.seeThat("an engine that listens", func(l traytest.Line) bool { _, ok := l.Find("Calla: Starting"); return !ok })
-		if _, ok := root.Find("Calla: Loading"); ok {
+		loading := false
+		w.seeThat("an engine that listens", func(l traytest.Line) bool {
+			_, loading = l.Find("Calla: Loading")
+			_, ready := l.Find("Calla: Ready")
+			return loading || ready
+		})
+		if loading {
 			return
 		}
 		syscall.Kill(pid, syscall.SIGCONT) // it was quicker
