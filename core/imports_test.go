@@ -25,12 +25,13 @@ var floors = [][]string{
 // apart are the packages beside the house. They know nothing of ours but what
 // is named here; any floor may import them.
 var apart = map[string][]string{
-	"app/desktop":    nil,
+	"app/desktop":    {"app/whole"},
 	"app/menu":       nil,
 	"app/power":      nil,
-	"app/prefs":      nil,
+	"app/prefs":      {"app/whole"},
 	"app/supervise":  nil,
 	"app/tray":       {"app/menu"},
+	"app/whole":      nil,
 	"bundle":         {"core/checkpoint"},
 	"core":           nil,
 	"core/chat":      nil,
