@@ -39,6 +39,14 @@ func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return failed(path, os.Rename(f.Name(), to))
 }
 
+// WriteText is Write of a text.
+func WriteText(path string, mode fs.FileMode, text string) error {
+	return Write(path, mode, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 // Check says why Write could not write a file, for those who would rather know
 // before long work. What is there stays.
 func Check(path string) error {

@@ -10,13 +10,6 @@ import (
 	"testing"
 )
 
-func text(s string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := io.WriteString(w, s)
-		return err
-	}
-}
-
 // folder makes one with a file, a link to it, a link to a device and a folder.
 func folder(t *testing.T) string {
 	dir := t.TempDir()
@@ -65,7 +58,7 @@ func TestWrite(t *testing.T) {
 			path := filepath.Join(dir, tt.path)
 			checked := Check(path)
 			look(t, dir, "old", 4)
-			wrote := Write(path, 0o600, text("new"))
+			wrote := WriteText(path, 0o600, "new")
 			look(t, dir, tt.old, tt.files)
 			for what, err := range map[string]error{"Check": checked, "Write": wrote} {
 				if tt.err == "" && err != nil || tt.err != "" && (err == nil || err.Error() != "write "+path+": "+tt.err) {
@@ -78,7 +71,10 @@ func TestWrite(t *testing.T) {
 
 func TestWriteOfHalf(t *testing.T) {
 	dir, full := folder(t), errors.New("disk full")
-	err := Write(filepath.Join(dir, "old"), 0o600, func(w io.Writer) error { return errors.Join(text("ne")(w), full) })
+	err := Write(filepath.Join(dir, "old"), 0o600, func(w io.Writer) error {
+		io.WriteString(w, "ne")
+		return full
+	})
 	if !errors.Is(err, full) || !strings.HasPrefix(err.Error(), "write "+dir) {
 		t.Errorf("error %v, want %v of the file", err, full)
 	}
@@ -88,7 +84,7 @@ func TestWriteOfHalf(t *testing.T) {
 func TestMode(t *testing.T) {
 	path := filepath.Join(folder(t), "old")
 	for _, mode := range []fs.FileMode{0o400, 0o600} {
-		if err := Write(path, mode, text("new")); err != nil {
+		if err := WriteText(path, mode, "new"); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
