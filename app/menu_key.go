@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"calla/app/whole"
 	"calla/core/server"
 )
 
@@ -48,14 +49,5 @@ func writeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".api-key-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString("calla-" + rand.Text() + rand.Text() + "\n")
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return whole.WriteText(path, 0o600, "calla-"+rand.Text()+rand.Text()+"\n")
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"calla/app/whole"
 )
 
 // Login is being started when people log in, by a file that the system reads.
@@ -111,10 +113,7 @@ func (l Login) Set(on bool) error {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil {
 		return fmt.Errorf("desktop: login item: %w", err)
 	}
-	if err := os.WriteFile(l.path+".new", []byte(l.content), 0o644); err != nil {
-		return fmt.Errorf("desktop: login item: %w", err)
-	}
-	if err := os.Rename(l.path+".new", l.path); err != nil {
+	if err := whole.WriteText(l.path, 0o644, l.content); err != nil {
 		return fmt.Errorf("desktop: login item: %w", err)
 	}
 	return nil

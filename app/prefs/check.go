@@ -13,7 +13,8 @@ import (
 
 func anything(string) error { return nil }
 
-func whole(least, most int) func(string) error {
+// Whole is the check of a whole number.
+func Whole(least, most int) func(string) error {
 	return func(s string) error {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < least || n > most {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"calla/app/whole"
 )
 
 // maxFile bounds the file; what is larger is no preferences file.
@@ -182,23 +184,14 @@ func Create(path string) error {
 	return replace(path, Template())
 }
 
-// replace writes beside the file and renames, so that a reader or a machine
-// that stops sees the old text or the new.
+// replace gives the file another text, so that a reader or a machine that stops
+// sees the old one or the new.
 func replace(path, text string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("prefs: %w", err)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = whole.WriteText(path, 0o600, text)
 	}
-	f, err := os.CreateTemp(dir, ".preferences-*")
 	if err != nil {
-		return fmt.Errorf("prefs: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("prefs: %w", err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
 		return fmt.Errorf("prefs: %w", err)
 	}
 	return nil
