@@ -41,12 +41,9 @@ func OpenCUDA(dir string) (*CUDA, error) {
 
 // readPTX returns the sources of a folder by kernel.
 func readPTX(dir string) (map[string]*cuda.Source, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.ptx"))
+	paths, err := listPTX(dir)
 	if err != nil {
-		return nil, fmt.Errorf("metal: kernels for NVIDIA GPUs: %w", err)
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("metal: %s: no kernels for NVIDIA GPUs: scripts/emulator --cuda makes them: %w", dir, fs.ErrNotExist)
+		return nil, err
 	}
 	sources := map[string]*cuda.Source{}
 	for _, path := range paths {
@@ -63,6 +60,30 @@ func readPTX(dir string) (map[string]*cuda.Source, error) {
 		}
 	}
 	return sources, nil
+}
+
+// listPTX returns the files of kernels in a folder, by their whole path: whoever
+// looked in the wrong one is told which.
+func listPTX(dir string) ([]string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("metal: kernels for NVIDIA GPUs: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("metal: kernels for NVIDIA GPUs: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && filepath.Ext(path) == ".ptx" {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("metal: %s: no kernels for NVIDIA GPUs: scripts/emulator --cuda makes them: %w", dir, fs.ErrNotExist)
+	}
+	return paths, nil
 }
 
 // Name implements Driver.

@@ -3,8 +3,12 @@
 package metal
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"calla/bundle/demo"
@@ -35,6 +39,28 @@ func TestPTX(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+	}
+}
+
+// A folder that is not there is named whole, and the names in it are taken as they
+// are.
+func TestListPTX(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listPTX("none"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(here, "none")) {
+		t.Errorf("error %v, want one with the folder", err)
+	}
+	if err := errors.Join(
+		os.Mkdir("[k]", 0o700), os.WriteFile("[k]/a.ptx", nil, 0o600), os.WriteFile("[k]/b.txt", nil, 0o600),
+		syscall.Mkfifo("[k]/c.ptx", 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := listPTX("[k]"); err != nil || len(got) != 1 || got[0] != filepath.Join(here, "[k]", "a.ptx") {
+		t.Errorf("%q, %v; want a.ptx alone", got, err)
 	}
 }
 

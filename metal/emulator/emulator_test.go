@@ -8,7 +8,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -270,6 +272,52 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path+": no such file") || !strings.Contains(err.Error(), "scripts/emulator builds") {
 		t.Errorf("error %v, want one that says what is missing and how to build it", err)
 	}
+}
+
+// TestOpenRefusesOthers opens what the loader waits for, dies of or finds elsewhere.
+func TestOpenRefusesOthers(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	program, err := os.ReadFile(self(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{
+		"empty.so": {}, "text.so": []byte("a text that is no library, and longer than a header of one is, so that it is read"),
+		"half.so": program[:len(program)/2], "most.so": program[:len(program)-1], "head.so": program[:100],
+	}
+	for name, content := range files {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(syscall.Mkfifo("fifo.so", 0o600), os.Mkdir("folder.so", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"empty.so": "no whole library", "text.so": "no whole library", "half.so": "no whole library", "most.so": "no whole library",
+		"head.so": "no whole library", "fifo.so": "no file", "folder.so": "no file", "libc.so.6": "no such file",
+	} {
+		_, err := Open(name)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
+			t.Errorf("%s: error %v, want %q and the folder", name, err, want)
+		}
+	}
+}
+
+// self is the file of this program, which is as whole as a library must be.
+func self(t *testing.T) string {
+	if runtime.GOOS == "darwin" {
+		t.Skip("a Mac's loader looks itself")
+	}
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := intact(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestArithmetic counts what a kernel calculates, by what runs of it.

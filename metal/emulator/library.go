@@ -5,7 +5,7 @@ package emulator
 import (
 	"bytes"
 	"fmt"
-	"os"
+	"path/filepath"
 	"runtime"
 	"unsafe"
 
@@ -44,8 +44,12 @@ var _ Machine = (*Library)(nil)
 
 // Open loads a library that scripts/emulator has built.
 func Open(path string) (Machine, error) {
-	// The loader's own message may be empty, and looks in other folders too.
-	if _, err := os.Stat(path); err != nil {
+	// Of a name without a folder the loader looks elsewhere.
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = intact(path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("emulator: %w; scripts/emulator builds the library", err)
 	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
