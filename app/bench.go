@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,23 +57,41 @@ func newBench() *cobra.Command {
 			if release, err := power.New().Hold("Calla is measuring"); err == nil {
 				defer release() // a machine that can't be kept awake is measured all the same
 			}
-			return b.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			ctx, stop := untilHangup(cmd.Context())
+			defer stop()
+			err := b.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if cmd.Context().Err() == nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+				return exitHangup
+			}
+			return err
 		},
 	}
 	b.modelFlags(cmd)
 	b.engineFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&b.quick, "quick", false, "three lengths instead of ten")
-	f.IntSliceVar(&b.plan.Prompts, "prompts", nil, "measure prefill at these lengths in tokens, separated by commas, instead of the ten")
-	f.IntSliceVar(&b.plan.Contexts, "contexts", nil, "measure decode after so many tokens, instead of the ten")
+	f.Var(lengths{&b.plan.Prompts}, "prompts", "measure prefill at these lengths in tokens, separated by commas, instead of the ten")
+	f.Var(lengths{&b.plan.Contexts}, "contexts", "measure decode after so many tokens, instead of the ten")
 	f.IntVar(&b.plan.Tokens, "tokens", bench.DefaultTokens, "tokens to generate after each prompt, at least 8")
-	f.IntVar(&b.plan.Runs, "runs", bench.MinRuns, "runs of each length that must count, at least 5")
-	f.Float64Var(&b.maxWait, "max-wait", 10, "most per cent of a run for which threads may wait for a core")
+	f.IntVar(&b.plan.Runs, "runs", bench.MinRuns, "runs of each length that must count, 5 to 1000")
+	f.Float64Var(&b.maxWait, "max-wait", 10, "most per cent of a run for which threads may wait for a core; 100 allows any wait, even of more than the whole run")
 	f.BoolVar(&b.json, "json", false, "print JSON, every run included")
 	f.StringVar(&b.csv, "csv", "", "write a CSV file too, a row for each length")
 	f.StringVar(&b.picture, "picture", "", "draw a picture too, a .png or .svg file")
 	b.peer.flags(f)
 	return cmd
+}
+
+// exitHangup is how shells report a program that the end of its terminal ended.
+const exitHangup exitCode = 129
+
+// untilHangup returns a context that ends with the terminal too, as with Ctrl-C,
+// unless the program was started to outlive it.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return context.WithCancel(ctx)
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // run measures and writes what was asked for. What an interrupt left is written
@@ -90,18 +107,7 @@ func (b *benchFlags) run(ctx context.Context, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := b.write(out, r); err != nil {
-		return err
-	}
-	return interrupted(ctx)
-}
-
-// interrupted is the error of a command that Ctrl-C ended.
-func interrupted(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Canceled
+	return b.finish(ctx, out, r)
 }
 
 // check refuses flags before anything is loaded or written.
@@ -109,20 +115,10 @@ func (b *benchFlags) check() error {
 	if !(b.maxWait >= 0 && b.maxWait <= 100) {
 		return fmt.Errorf("--max-wait is %v, want 0 to 100", b.maxWait)
 	}
-	if format := pictureFormat(b.picture); b.picture != "" && !slices.Contains(bench.PictureFormats, format) {
-		return fmt.Errorf("--picture is %q, want a name that ends with .%s", b.picture, strings.Join(bench.PictureFormats, " or ."))
-	}
-	for _, name := range []string{b.csv, b.picture} {
-		// Better now than after hours of measuring.
-		if info, err := os.Stat(filepath.Dir(name)); name != "" && (err != nil || !info.IsDir()) {
-			return fmt.Errorf("%s: its folder does not exist, want one that does", name)
-		}
+	if err := b.checkFiles(); err != nil {
+		return err
 	}
 	return b.peer.check()
-}
-
-func pictureFormat(name string) string {
-	return strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")
 }
 
 // measure runs the engine in this process.
@@ -219,35 +215,4 @@ func bandwidth(ctx context.Context, o *opened, w *bench.Watch, r *bench.Report) 
 		return
 	}
 	r.Bandwidth, r.NoBandwidth = bench.Bandwidth(ctx, reader, w)
-}
-
-// written is what a measurement can be written as.
-type written interface {
-	Print(io.Writer) error
-	WriteCSV(io.Writer) error
-	WritePicture(w io.Writer, format string) error
-}
-
-// write prints a measurement and makes the files that were asked for.
-func (b *benchFlags) write(out io.Writer, r written) error {
-	show := r.Print
-	if b.json {
-		show = func(w io.Writer) error { return printJSON(w, r) }
-	}
-	err := show(out)
-	if b.csv != "" {
-		err = errors.Join(err, writeFile(b.csv, r.WriteCSV))
-	}
-	if b.picture != "" {
-		err = errors.Join(err, writeFile(b.picture, func(w io.Writer) error { return r.WritePicture(w, pictureFormat(b.picture)) }))
-	}
-	return err
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -22,7 +23,11 @@ type benchPeer struct {
 	url, model, key string
 	chat            bool
 	ours, ourKey    string // a running server of ours, and its key
+	patience        time.Duration
 }
+
+// defaultPatience is more than the longest prefill of a fast machine.
+const defaultPatience = 10 * time.Minute
 
 func (p *benchPeer) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.url, "against", "", "address of another server of OpenAI's API to measure beside this one")
@@ -30,12 +35,16 @@ func (p *benchPeer) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.key, "against-key", "", "its key; others can see it in the list of processes, so rather set CALLA_AGAINST_KEY")
 	f.BoolVar(&p.chat, "chat", false, "with --against: ask for chat completions, not completions")
 	f.StringVar(&p.ours, "url", "", "with --against: address of a running calla serve, instead of one that bench starts")
+	f.DurationVar(&p.patience, "patience", defaultPatience, "with --against: how long the first token of an answer may take, and how long all the others, such as 90s or 2h; 0s waits without end")
 	f.StringVar(&p.ourKey, "key", "", "key of the server at --url; rather set CALLA_KEY")
 }
 
 // check refuses flags that have no meaning alone, and what is no address.
 func (p *benchPeer) check() error {
 	if p.url != "" {
+		if p.patience < 0 {
+			return fmt.Errorf("--patience is %v, want a time such as 90s, or 0s to wait without end", p.patience)
+		}
 		err := bench.CheckAddress("the other server", p.url)
 		if err == nil && p.ours != "" {
 			err = bench.CheckAddress("our server", p.ours)
@@ -44,6 +53,7 @@ func (p *benchPeer) check() error {
 	}
 	for flag, given := range map[string]bool{
 		"against-model": p.model != "", "against-key": p.key != "", "chat": p.chat, "url": p.ours != "",
+		"patience": p.patience != 0 && p.patience != defaultPatience,
 	} {
 		if given {
 			return fmt.Errorf("--%s without --against, want the address of the other server too", flag)
@@ -79,16 +89,17 @@ func (b *benchFlags) compare(ctx context.Context, out, progress io.Writer) error
 	if err != nil {
 		return err
 	}
-	c.Ours, c.Theirs = bench.Named{URL: own.URL, Model: own.Model}, bench.Named{URL: theirs.URL, Model: theirs.Model}
-	for _, s := range []*bench.Server{own.Server, theirs} {
-		if _, known := s.Busy(ctx); !known {
-			c.Unknown = append(c.Unknown, fmt.Sprintf("whether other clients used %s: it does not tell", s.Name))
-		}
+	tell := teller(progress)
+	if c.Ours, err = b.meet(ctx, own.Server, c, tell); err != nil {
+		return err
+	}
+	if c.Theirs, err = b.meet(ctx, theirs, c, tell); err != nil {
+		return err
 	}
 	d := bench.Duel{
 		Ours: own.Server, Theirs: theirs,
 		OurWatch: b.watch(own.threads, c.MaxWait), TheirWatch: b.watch(0, c.MaxWait), Seed: rand.Uint64(),
-		Tell: func(line string) { fmt.Fprintln(progress, line) },
+		Tell: tell,
 	}
 	if c.Pairs, err = d.Run(ctx, plan); err != nil {
 		return err
@@ -97,10 +108,28 @@ func (b *benchFlags) compare(ctx context.Context, out, progress io.Writer) error
 		c.Peak = bench.PeakMemory()
 	}
 	c.Conclude()
-	if err := b.write(out, c); err != nil {
-		return err
+	return b.finish(ctx, out, c)
+}
+
+// teller writes lines of several goroutines.
+func teller(progress io.Writer) func(line string) {
+	var mu sync.Mutex
+	return func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(progress, line)
 	}
-	return interrupted(ctx)
+}
+
+// meet prepares a server for being measured, and returns what the report calls
+// it.
+func (b *benchFlags) meet(ctx context.Context, s *bench.Server, c *bench.Comparison, tell func(string)) (bench.Named, error) {
+	s.Patience, s.Tell = b.peer.patience, tell
+	if _, known := s.Busy(ctx); !known {
+		c.Unknown = append(c.Unknown, fmt.Sprintf("whether other clients used %s: it does not tell", s.Name))
+	}
+	by, err := s.GoOn(ctx)
+	return bench.Named{URL: s.URL, Model: bench.Shown(s.Model), GoesOn: by}, err
 }
 
 // ownServer is our side of a comparison.
@@ -160,15 +189,20 @@ func (b *benchFlags) start(ctx context.Context, own *ownServer, c *bench.Compari
 		said.CloseWithError(err)
 		ended <- err
 	}()
+	// While every thread computes, a thread more reads: else tokens wait for a
+	// reader and come to it in lumps.
+	threads := runtime.GOMAXPROCS(0)
 	own.end = func() {
 		cancel()
 		<-ended
+		runtime.GOMAXPROCS(threads)
 	}
 	scan := bufio.NewScanner(lines)
 	for scan.Scan() {
 		fmt.Fprintln(progress, scan.Text())
 		if url, ok := strings.CutPrefix(scan.Text(), "listening on "); ok {
 			go io.Copy(io.Discard, lines)
+			runtime.GOMAXPROCS(threads + 1) // the device has its threads by now
 			return url, nil
 		}
 	}

@@ -146,8 +146,8 @@ func TestBenchOfRunningServers(t *testing.T) {
 	b.peer = benchPeer{url: url, ours: url}
 	b.maxSeq, b.plan.Prompts, b.plan.Contexts = 0, []int{200}, nil
 	var out bytes.Buffer
-	if err := b.run(context.Background(), &out, io.Discard); err != nil {
-		t.Fatal(err)
+	if err := b.run(context.Background(), &out, io.Discard); !errors.Is(err, errNothing) || status(err) != 1 {
+		t.Fatalf("run = %v, want %v", err, errNothing)
 	}
 	if !strings.Contains(out.String(), "came from a cache") {
 		t.Errorf("the same server on both sides has the second's text cached, and it is not said:\n%s", out.String())
@@ -162,6 +162,10 @@ func TestBenchRefusesFlags(t *testing.T) {
 	}{
 		{"a picture of no format", func(b *benchFlags) { b.picture = "a.gif" }, "--picture is"},
 		{"a folder that is not there", func(b *benchFlags) { b.csv = filepath.Join("no", "such", "a.csv") }, "its folder does not exist"},
+		{"a folder in place of a file", func(b *benchFlags) { b.csv = os.TempDir() }, "is a directory"},
+		{"one file for both", func(b *benchFlags) { b.csv, b.picture = "a.svg", filepath.Join("..", "app", "a.svg") }, "want two files"},
+		{"a negative patience", func(b *benchFlags) { b.peer.url, b.peer.patience = "http://127.0.0.1:1", -1 }, "--patience is"},
+		{"endless runs", func(b *benchFlags) { b.plan.Runs = 1 << 30 }, "want at most 1000"},
 		{"an impossible wait", func(b *benchFlags) { b.maxWait = 101 }, "--max-wait is 101"},
 		{"another server's model without its address", func(b *benchFlags) { b.peer.model = "m" }, "--against-model without --against"},
 		{"chat without another server", func(b *benchFlags) { b.peer.chat = true }, "--chat without --against"},
@@ -177,5 +181,58 @@ func TestBenchRefusesFlags(t *testing.T) {
 				t.Errorf("run = %v with status %d, want %q with 64", err, status(err), tt.want)
 			}
 		})
+	}
+}
+
+func TestBenchRefusesWordsForLengths(t *testing.T) {
+	for _, flag := range []string{"--prompts", "--contexts"} {
+		cmd := newRoot()
+		cmd.SetArgs([]string{"bench", flag, "64,abc"})
+		err := cmd.Execute()
+		if err == nil || !strings.Contains(err.Error(), `"abc" is no length, want whole numbers`) || status(err) != 64 {
+			t.Errorf("%s 64,abc = %v with status %d", flag, err, status(err))
+		}
+	}
+	var got []int
+	l := lengths{&got}
+	if err := errors.Join(l.Set("64, 128"), l.Set("300")); err != nil || !slices.Equal(got, []int{64, 128, 300}) || l.String() != "64,128,300" {
+		t.Errorf("lengths %v, %v", got, err)
+	}
+}
+
+// An interrupt before anything was measured leaves the files of the last time.
+func TestBenchInterruptedAtOnceLeavesFiles(t *testing.T) {
+	b := benchDemo()
+	b.csv = filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(b.csv, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	err := b.run(ctx, io.Discard, stopAt{"64 tokens", cancel})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("run = %v, want that it was canceled", err)
+	}
+	if got, err := os.ReadFile(b.csv); string(got) != "old" {
+		t.Errorf("the file has %q, %v, want what it had", got, err)
+	}
+}
+
+// Answers of the demo model go on to the last token, whatever it feels like.
+func TestOurAnswersGoOn(t *testing.T) {
+	url := serveFor(t, serveFlags{settings: demoSettings(), host: "localhost"})
+	for _, chat := range []bool{false, true} {
+		s, err := bench.NewServer(context.Background(), "ours", url, "", "", chat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if by, err := s.GoOn(context.Background()); by != "logit_bias" || err != nil {
+			t.Fatalf("GoOn = %q, %v", by, err)
+		}
+		for i := range 8 {
+			text := strings.Repeat("one two ", i+1)
+			if got, err := s.Ask(context.Background(), text, 40); err != nil || got.Generated != 40 {
+				t.Errorf("%q is answered with %d tokens, %v, want 40", text, got.Generated, err)
+			}
+		}
 	}
 }

@@ -39,6 +39,8 @@ type Sample struct {
 	Prefill    time.Duration `json:"prefill_ns"`
 	// Decode is from the first token to the last: one step less than tokens.
 	Decode time.Duration `json:"decode_ns"`
+	// Stream is how the answer came over HTTP, nil where it did not.
+	Stream *Stream `json:"stream,omitempty"`
 }
 
 // prefillRate is in prompt tokens a second.

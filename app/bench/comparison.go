@@ -35,6 +35,17 @@ type Comparison struct {
 type Named struct {
 	URL   string `json:"url"`
 	Model string `json:"model"`
+	// GoesOn is the field by which answers were kept from ending early, where one
+	// was; see Server.GoOn.
+	GoesOn string `json:"goes_on_by,omitempty"`
+}
+
+func (n Named) String() string {
+	s := n.Model + " at " + n.URL
+	if n.GoesOn != "" {
+		s += ", told by " + n.GoesOn + " to go on"
+	}
+	return s
 }
 
 // Conclude says what is missing.
@@ -46,6 +57,11 @@ func (c *Comparison) Conclude() {
 	}
 }
 
+// Measured reports whether any length has numbers.
+func (c *Comparison) Measured() bool {
+	return slices.ContainsFunc(c.Pairs, func(x Pair) bool { return x.Refused == "" && len(x.Ours.Runs) > 0 })
+}
+
 // Print writes the comparison for people.
 func (c *Comparison) Print(w io.Writer) error {
 	var b strings.Builder
@@ -53,11 +69,11 @@ func (c *Comparison) Print(w io.Writer) error {
 	if c.Device != "" {
 		fmt.Fprintf(&b, ", %s", c.Device)
 	}
-	fmt.Fprintf(&b, "\nours    %s at %s", c.Ours.Model, c.Ours.URL)
+	fmt.Fprintf(&b, "\nours    %s", c.Ours)
 	if c.Peak > 0 {
 		fmt.Fprintf(&b, ", peak memory %s", memory(c.Peak))
 	}
-	fmt.Fprintf(&b, "\ntheirs  %s at %s\n", c.Theirs.Model, c.Theirs.URL)
+	fmt.Fprintf(&b, "\ntheirs  %s\n", c.Theirs)
 	fmt.Fprintf(&b, "streamed %s over HTTP on both sides, by turns (ours, theirs, theirs, ours); at most %d tokens follow each prompt\n", c.API, c.Tokens)
 	fmt.Fprintln(&b, "prefill is prompt tokens over the time to the first token; a number is the median of the rounds (least–most);")
 	fmt.Fprintf(&b, "a ratio is how many times as fast ours is; %s\n\n", counted(c.MaxWait))

@@ -61,6 +61,17 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// From AnyWait on nothing is said of waits, even of more than all threads' time.
+func TestJudgeOfAnyWait(t *testing.T) {
+	for most, silent := range map[float64]bool{0.99: false, AnyWait: true} {
+		w := Watch{Threads: 2, Most: most}
+		got := w.judge(counters{}, counters{waited: 50 * time.Second}, 10*time.Second)
+		if (got == "") != silent {
+			t.Errorf("judge = %q where %v is allowed", got, most)
+		}
+	}
+}
+
 func TestHindrance(t *testing.T) {
 	for _, tt := range []struct {
 		name string

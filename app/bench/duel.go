@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -41,8 +42,9 @@ type Duel struct {
 	Seed uint64
 	Tell func(line string) // as Runner.Tell
 
-	size  sizing
-	texts int
+	size   sizing
+	texts  int
+	silent error // of a server that stood still: it is asked nothing more
 }
 
 // Asked is a server that answers texts.
@@ -60,7 +62,10 @@ func (d *Duel) Run(ctx context.Context, p Plan) ([]Pair, error) {
 	var pairs []Pair
 	for _, n := range p.lengths() {
 		x := Pair{Tokens: n, Wanted: p.Runs, Ours: Side{Runs: []Sample{}}, Theirs: Side{Runs: []Sample{}}}
-		if ctx.Err() == nil {
+		switch {
+		case d.silent != nil:
+			x.Refused = fmt.Sprintf("not tried after a shorter text: %v", d.silent)
+		case ctx.Err() == nil:
 			if d.Tell != nil {
 				d.Tell(fmt.Sprintf("%d tokens, then %d more: a warm-up and %d rounds of both", n, p.Tokens, p.Runs))
 			}
@@ -78,15 +83,16 @@ func (d *Duel) Run(ctx context.Context, p Plan) ([]Pair, error) {
 // where both of its runs do; timed says that decode is measured too.
 func (d *Duel) measure(ctx context.Context, x *Pair, tokens int, timed bool) {
 	for _, a := range []Asked{d.Ours, d.Theirs} {
-		if _, err := a.Ask(ctx, d.next(x.Tokens), tokens); err != nil {
+		if _, err := a.Ask(ctx, d.next(x.Tokens), tokens); err != nil && !errors.Is(err, errEmpty) {
 			if ctx.Err() == nil {
 				x.Refused = fmt.Sprintf("the warm-up failed: %v", err)
+				d.stoodStill(err)
 			}
 			return
 		}
 	}
 	failures := 0
-	for number := 0; number < x.Wanted*triesPerRun && len(x.Ours.Runs) < x.Wanted && failures < maxFailures; number++ {
+	for number := 0; number < x.Wanted*triesPerRun && len(x.Ours.Runs) < x.Wanted && failures < maxFailures && d.silent == nil; number++ {
 		failed := d.round(ctx, x, number, tokens, timed)
 		if ctx.Err() != nil {
 			return
@@ -114,7 +120,9 @@ func (d *Duel) round(ctx context.Context, x *Pair, number, tokens int, timed boo
 			return false
 		}
 		if err != nil {
-			failed, why = true, err.Error()
+			// An empty answer is one that ended early.
+			failed, why = failed || !errors.Is(err, errEmpty), err.Error()
+			d.stoodStill(err)
 		}
 		if why != "" {
 			side := x.side(who)
@@ -128,6 +136,14 @@ func (d *Duel) round(ctx context.Context, x *Pair, number, tokens int, timed boo
 		x.Theirs.Runs = append(x.Theirs.Runs, samples[theirs])
 	}
 	return failed
+}
+
+// stoodStill notes a server that was silent for longer than anybody waits: each
+// further request would last as long.
+func (d *Duel) stoodStill(err error) {
+	if errors.Is(err, errSilent) {
+		d.silent = err
+	}
 }
 
 // The sides, by number.

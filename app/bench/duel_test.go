@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -163,5 +164,40 @@ func TestDuelInterrupted(t *testing.T) {
 	want := "100 tokens: 2 of 5 rounds, it was stopped; 200 tokens: 0 of 5 rounds, it was stopped"
 	if got := strings.Join(c.Missing, "; "); got != want {
 		t.Errorf("missing %q, want %q", got, want)
+	}
+}
+
+// An empty answer ended early: it does not count, and ends nothing.
+func TestDuelOfEmptyAnswers(t *testing.T) {
+	empty := func(asked int, s *Sample) error {
+		if asked%3 == 0 {
+			return fmt.Errorf("bench: %w", errEmpty)
+		}
+		return nil
+	}
+	d, _, _ := newDuel(empty)
+	d.Ours.(*duellist).change = empty
+	pairs, err := d.Run(context.Background(), onePoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := pairs[0]; x.Refused != "" || len(x.Ours.Runs) != 5 || len(x.Ours.Rejected) == 0 {
+		t.Errorf("pair %+v, want 5 rounds and the empty answers rejected", x)
+	}
+}
+
+// A server that stood still is asked nothing more.
+func TestDuelOfASilentPeer(t *testing.T) {
+	asked := 0
+	d, _, _ := newDuel(func(int, *Sample) error {
+		asked++
+		return fmt.Errorf("bench: %w", errSilent)
+	})
+	pairs, err := d.Run(context.Background(), Plan{Prompts: []int{100, 200}, Tokens: 11, Runs: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked != 1 || !strings.Contains(pairs[0].Refused, "warm-up failed") || !strings.Contains(pairs[1].Refused, "not tried") {
+		t.Errorf("asked %d times; refused %q and %q", asked, pairs[0].Refused, pairs[1].Refused)
 	}
 }

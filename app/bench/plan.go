@@ -17,9 +17,10 @@ const (
 	QuickLengths = 3
 )
 
-// The least of runs that make a median, and the tokens of each.
+// The runs that make a median, and the tokens of each.
 const (
 	MinRuns       = 5
+	MaxRuns       = 1000
 	MinTokens     = 8
 	DefaultTokens = 32
 )
@@ -40,6 +41,9 @@ type Plan struct {
 func NewPlan(p Plan, maxSeq, n int) (Plan, error) {
 	if p.Runs < MinRuns {
 		return p, fmt.Errorf("bench: runs are %d, want at least %d: fewer have no spread worth the name", p.Runs, MinRuns)
+	}
+	if p.Runs > MaxRuns {
+		return p, fmt.Errorf("bench: runs are %d, want at most %d", p.Runs, MaxRuns)
 	}
 	if p.Tokens < MinTokens {
 		return p, fmt.Errorf("bench: generated tokens are %d, want at least %d: a step is timed over several", p.Tokens, MinTokens)

@@ -29,6 +29,7 @@ func TestNewPlan(t *testing.T) {
 		{"named, too long", named, 519, Lengths, nil, nil, "prompts has 512, want 1 to 511"},
 		{"prompts alone named", Plan{Prompts: []int{7}, Tokens: 32, Runs: 5}, 512, QuickLengths, []int{7}, []int{}, ""},
 		{"too few runs", Plan{Tokens: 32, Runs: 4}, 8192, Lengths, nil, nil, "runs are 4"},
+		{"too many runs", Plan{Tokens: 32, Runs: 1001}, 8192, Lengths, nil, nil, "runs are 1001, want at most 1000"},
 		{"too few tokens", Plan{Tokens: 7, Runs: 5}, 8192, Lengths, nil, nil, "generated tokens are 7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

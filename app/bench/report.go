@@ -72,6 +72,11 @@ func (r *Report) Conclude() {
 	}
 }
 
+// Measured reports whether any length has numbers.
+func (r *Report) Measured() bool {
+	return slices.ContainsFunc(r.Points, func(x Point) bool { return x.Refused == "" && len(x.Runs) > 0 })
+}
+
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
@@ -153,6 +158,9 @@ func (f *Fit) within() string {
 
 // counted says which runs count.
 func counted(maxWait float64) string {
+	if maxWait >= AnyWait {
+		return "a run counts however long its threads waited for a core"
+	}
 	return fmt.Sprintf("a run counts where its threads waited for a core for at most %.0f %% of the time", 100*maxWait)
 }
 

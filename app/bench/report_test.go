@@ -85,7 +85,7 @@ func sampleComparison() *Comparison {
 	}
 	c := &Comparison{
 		Calla: "0.1.0", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), System: "linux/amd64", Device: "CPU (2 threads)",
-		Ours: Named{"http://127.0.0.1:40001", "calla-tiny"}, Theirs: Named{"http://127.0.0.1:8080", "tiny-f16"},
+		Ours: Named{URL: "http://127.0.0.1:40001", Model: "calla-tiny"}, Theirs: Named{URL: "http://127.0.0.1:8080", Model: "tiny-f16"},
 		API: "completions", Tokens: 32, Peak: 86_958_080, MaxWait: 0.1, Pairs: []Pair{pair(256, 256), pair(512, 560), pair(1024, 400)},
 		Unknown: []string{"whether other clients used the other server: it does not tell"},
 	}

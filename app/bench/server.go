@@ -1,13 +1,12 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,6 +22,25 @@ type Server struct {
 	Model  string
 	Chat   bool
 	Client *http.Client
+	// Patience is how long the first token of an answer may take, and how long all
+	// the others, 0 without end.
+	Patience time.Duration
+	// Tell, where not nil, is told from time to time whom a request waits for. It
+	// may be called by any goroutine.
+	Tell func(line string)
+
+	also map[string]any // fields of each request beside those of all servers
+}
+
+// newClient returns one that follows no redirects: the server at the other end
+// would be another than the one that is named, and would be sent the key.
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ReadBufferSize = readBuffer
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // base returns the address of a server without /v1 at its end.
@@ -47,7 +65,7 @@ func NewServer(ctx context.Context, name, address, key, model string, chat bool)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Name: name, URL: at, Key: key, Model: model, Chat: chat, Client: &http.Client{}}
+	s := &Server{Name: name, URL: at, Key: key, Model: model, Chat: chat, Client: newClient()}
 	if s.Model != "" {
 		return s, nil
 	}
@@ -75,132 +93,46 @@ func (s *Server) Busy(ctx context.Context) (int, bool) {
 	return status.Queue.Running + status.Queue.Waiting, true
 }
 
-// usage is what a server says of a request's tokens.
-type usage struct {
-	Prompt    int `json:"prompt_tokens"`
-	Completed int `json:"completion_tokens"`
-	Details   struct {
-		Cached int `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-}
-
-// chunk is one event of a stream of either kind.
-type chunk struct {
-	Choices []struct {
-		Text  string
-		Delta struct {
-			Content          string
-			ReasoningContent string `json:"reasoning_content"`
-			Reasoning        string
-		}
-	}
-	Usage *usage
-	Error json.RawMessage
-}
-
-func (c *chunk) text() string {
-	var all string
-	for _, x := range c.Choices {
-		all += x.Text + x.Delta.Content + x.Delta.ReasoningContent + x.Delta.Reasoning
-	}
-	return all
-}
-
-// maxStream bounds what is read of an answer, in bytes.
-const maxStream = 64 << 20
-
 // Ask has a text continued, or answered, and measures that. The prefill is the
-// time to the first token: HTTP tells no more.
+// time to the first token: HTTP tells no more. An answer without text is errEmpty,
+// and its sample has the counts alone.
 func (s *Server) Ask(ctx context.Context, text string, tokens int) (Sample, error) {
+	path, body, err := s.request(text, tokens)
+	if err != nil {
+		return Sample{}, err
+	}
+	before, known := s.Busy(ctx)
+	waiting, v := s.watchOver(ctx)
+	defer v.end()
+	start := time.Now()
+	response, err := s.do(waiting, http.MethodPost, path, body)
+	if err != nil {
+		return Sample{}, v.explain(err)
+	}
+	defer response.Body.Close()
+	sample, err := s.read(response.Body, start, tokens, v.heard)
+	if err == nil && known {
+		after, _ := s.Busy(ctx)
+		sample.Others = before + after
+	}
+	return sample, v.explain(err)
+}
+
+// request returns where to ask and what.
+func (s *Server) request(text string, tokens int) (path string, encoded []byte, err error) {
 	body := map[string]any{
 		"model": s.Model, "max_tokens": tokens, "temperature": 0,
 		"stream": true, "stream_options": map[string]any{"include_usage": true},
 	}
-	path := "/v1/completions"
+	path = "/v1/completions"
 	if s.Chat {
 		path, body["messages"] = "/v1/chat/completions", []any{map[string]any{"role": "user", "content": text}}
 	} else {
 		body["prompt"] = text
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return Sample{}, err
-	}
-	before, known := s.Busy(ctx)
-	start := time.Now()
-	response, err := s.do(ctx, http.MethodPost, path, encoded)
-	if err != nil {
-		return Sample{}, err
-	}
-	defer response.Body.Close()
-	sample, err := s.read(response.Body, start)
-	if err == nil && known {
-		after, _ := s.Busy(ctx)
-		sample.Others = before + after
-	}
-	return sample, err
-}
-
-// heard is what a stream said so far.
-type heard struct {
-	first, last time.Time // of text
-	usage       *usage
-}
-
-// read times the events of a stream.
-func (s *Server) read(stream io.Reader, start time.Time) (Sample, error) {
-	var h heard
-	lines := bufio.NewReader(io.LimitReader(stream, maxStream))
-	for done := false; !done; {
-		line, err := lines.ReadBytes('\n')
-		now := time.Now()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return Sample{}, s.fault("the stream broke off: %v", err)
-		}
-		done = err != nil
-		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-		if data = bytes.TrimSpace(data); !ok || len(data) == 0 {
-			continue
-		}
-		if string(data) == "[DONE]" {
-			break
-		}
-		if err := h.event(data, now); err != nil {
-			return Sample{}, s.fault("%w", err)
-		}
-	}
-	switch {
-	case h.usage == nil || h.usage.Prompt <= 0:
-		return Sample{}, s.fault("the stream has no usage at its end, so that tokens can't be counted: take a version that honours stream_options.include_usage, or the other API with or without --chat")
-	case h.first.IsZero():
-		return Sample{}, s.fault("the answer is empty, so that no token can be timed: ask with or without --chat")
-	}
-	first := h.first.Sub(start)
-	return Sample{
-		Prompt: h.usage.Prompt, Cached: h.usage.Details.Cached, Generated: h.usage.Completed,
-		FirstToken: first, Prefill: first, Decode: h.last.Sub(h.first),
-	}, nil
-}
-
-// event takes the data of one event.
-func (h *heard) event(data []byte, now time.Time) error {
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("an event of the stream is no JSON: %w", err)
-	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return fmt.Errorf("the stream has an error: %.300s", c.Error)
-	}
-	if c.Usage != nil {
-		h.usage = c.Usage
-	}
-	if c.text() != "" {
-		if h.first.IsZero() {
-			h.first = now
-		}
-		h.last = now
-	}
-	return nil
+	maps.Copy(body, s.also)
+	encoded, err = json.Marshal(body)
+	return path, encoded, err
 }
 
 // do sends a request and returns an answer of status 200.
@@ -217,14 +149,17 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	}
 	response, err := s.Client.Do(request)
 	if err != nil {
-		return nil, s.fault("no answer: %w; is it running?", err)
+		return nil, s.fault("no answer: %w; is it running?", shownError{err})
 	}
-	if response.StatusCode != http.StatusOK {
-		defer response.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(response.Body, 300)) // of an error that is told anyway
-		return nil, s.fault("%s was answered %d%s: %s", path, response.StatusCode, remedy(response.StatusCode), bytes.TrimSpace(text))
+	if response.StatusCode == http.StatusOK {
+		return response, nil
 	}
-	return response, nil
+	defer response.Body.Close()
+	if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {
+		return nil, s.fault("%s was answered %d, a redirect to %s, which is not followed: name the address that answers itself", path, response.StatusCode, Shown(to))
+	}
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxShown)) // of an error that is told anyway
+	return nil, s.fault("%s was answered %d%s: %s", path, response.StatusCode, remedy(response.StatusCode), Shown(string(text)))
 }
 
 // remedy says what to do about a status.
@@ -240,16 +175,37 @@ func remedy(status int) string {
 	return ""
 }
 
-func (s *Server) get(ctx context.Context, path string, into any) error {
-	response, err := s.do(ctx, http.MethodGet, path, nil)
+// The most that is read of an answer that is no stream, in bytes, and the most
+// time that it may take.
+const (
+	maxBody  = 16 << 20
+	bodyTime = time.Minute
+)
+
+// ask sends a request and decodes the JSON of its answer.
+func (s *Server) ask(ctx context.Context, method, path string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, bodyTime)
+	defer cancel()
+	response, err := s.do(ctx, method, path, body)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(response.Body, 16<<20)).Decode(into); err != nil {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return s.fault("%s broke off: %w", path, shownError{err})
+	case len(text) > maxBody:
+		return s.fault("%s is too long: more than %d MiB", path, maxBody>>20)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
 		return s.fault("%s is no JSON: %w", path, err)
 	}
 	return nil
+}
+
+func (s *Server) get(ctx context.Context, path string, into any) error {
+	return s.ask(ctx, http.MethodGet, path, nil, into)
 }
 
 func (s *Server) fault(format string, args ...any) error {

@@ -87,7 +87,7 @@ func TestAskReadsStreams(t *testing.T) {
 			if got.FirstToken <= 0 || got.Prefill != got.FirstToken || got.Decode < 0 {
 				t.Errorf("times of %+v", got)
 			}
-			got.FirstToken, got.Prefill, got.Decode = 0, 0, 0
+			got.FirstToken, got.Prefill, got.Decode, got.Stream = 0, 0, 0, nil
 			if got != tt.want {
 				t.Errorf("Ask = %+v, want %+v", got, tt.want)
 			}
@@ -226,7 +226,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream string) {
 		s := Server{Name: "x", URL: "http://x"}
 		start := time.Now()
-		got, err := s.read(strings.NewReader(stream), start)
+		got, err := s.read(strings.NewReader(stream), start, 9, func() {})
 		if err == nil && (got.Prompt <= 0 || got.FirstToken < 0 || got.Decode < 0) {
 			t.Errorf("read = %+v, want tokens of the prompt and times", got)
 		}
