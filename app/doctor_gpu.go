@@ -14,6 +14,7 @@ import (
 
 	"calla/app/kernels"
 	"calla/app/power"
+	"calla/app/whole"
 	"calla/core/checkpoint"
 	"calla/metal"
 )
@@ -38,34 +39,40 @@ type gpuReport struct {
 	GPU      *kernels.Report `json:"gpu,omitempty"`
 }
 
-// gpu checks the kernels of the settings' GPU and writes what it found to a file.
-// It reports whether all is well.
+// gpu checks the kernels of the settings' GPU, prints what it found and writes it to
+// a file. It reports whether all is well. Settings that are wrong and a file that
+// can't be written are refused first; one that an interrupt leaves as it was.
 func (d *doctor) gpu(ctx context.Context, out io.Writer, file string) (bool, error) {
+	backends, err := d.gpuBackends()
+	if err == nil {
+		err = whole.Check(file)
+	}
+	if err != nil {
+		return false, usageError{err}
+	}
 	r := &gpuReport{
 		Command: "calla doctor --gpu", Version: version, Revision: revision(), At: time.Now().UTC(),
 		Threads: runtime.GOMAXPROCS(0),
 	}
 	r.System, r.Machine = systemName()
-	err := d.checkGPU(ctx, out, r)
+	err = d.checkGPU(ctx, out, backends, r)
+	if err != nil && ctx.Err() != nil {
+		return false, err
+	}
 	if err != nil {
-		r.Error = withoutHome(err.Error())
+		r.Error = withoutPlace(err.Error())
 		r.Verdict = "no verdict: " + r.Error
 	}
-	if e := r.write(file); e != nil {
-		return false, errors.Join(err, e)
+	ok := err == nil && r.GPU.OK
+	if err = errors.Join(err, r.print(out), r.write(file)); err == nil {
+		_, err = fmt.Fprintf(out, "written to %s, which holds numbers and names of kernels alone\n", file)
 	}
-	if r.GPU != nil {
-		if e := printKernels(out, r.GPU); e != nil {
-			return false, e
-		}
-	}
-	_, e := fmt.Fprintf(out, "\n%s\nwritten to %s, which holds numbers and names of kernels alone\n", r.Verdict, file)
-	return err == nil && r.GPU.OK, errors.Join(err, e)
+	return ok, err
 }
 
 // checkGPU fills in what the run finds.
-func (d *doctor) checkGPU(ctx context.Context, out io.Writer, r *gpuReport) error {
-	driver, name, err := d.openDriver()
+func (d *doctor) checkGPU(ctx context.Context, out io.Writer, backends []string, r *gpuReport) error {
+	driver, name, err := d.openDriver(backends)
 	if err != nil {
 		return usageError{err}
 	}
@@ -115,23 +122,27 @@ func (d *doctor) gpuModel(real bool) (*checkpoint.Checkpoint, string, error) {
 	return c, "another", nil
 }
 
-// openDriver returns the GPU that the settings mean, and of which backend it is.
-// Auto is the first there is.
-func (d *doctor) openDriver() (metal.Driver, string, error) {
+// gpuBackends are those of the settings, in the order in which they are tried.
+func (d *doctor) gpuBackends() ([]string, error) {
+	all := []string{"metal", "cuda", "emulated"}
+	switch {
+	case d.backend == "auto":
+		return all, nil
+	case slices.Contains(all, d.backend):
+		return []string{d.backend}, nil
+	}
+	return nil, fmt.Errorf("backend %q is no GPU: want auto, metal, cuda or emulated", d.backend)
+}
+
+// openDriver returns the first GPU there is of some backends, and of which one.
+func (d *doctor) openDriver(backends []string) (metal.Driver, string, error) {
 	open := map[string]func() (metal.Driver, error){
 		"metal":    openApple,
 		"cuda":     func() (metal.Driver, error) { return metal.OpenCUDA(d.ptx) },
 		"emulated": func() (metal.Driver, error) { return metal.OpenEmulated(d.emulator) },
 	}
-	list := []string{d.backend}
-	if d.backend == "auto" {
-		list = []string{"metal", "cuda", "emulated"}
-	}
 	var all []error
-	for _, name := range list {
-		if open[name] == nil {
-			return nil, "", fmt.Errorf("backend %q is no GPU: want auto, metal, cuda or emulated", name)
-		}
+	for _, name := range backends {
 		driver, err := open[name]()
 		if err == nil {
 			return driver, name, nil
@@ -141,23 +152,40 @@ func (d *doctor) openDriver() (metal.Driver, string, error) {
 	return nil, "", errors.Join(all...)
 }
 
-// withoutHome takes a person's name out of paths.
-func withoutHome(text string) string {
-	if home, err := os.UserHomeDir(); err == nil && len(home) > 1 {
-		return strings.ReplaceAll(text, home, "~")
+// withoutPlace takes what names a person or a machine out of paths: the home folder
+// and the one that this program was started in, whichever is in the other first.
+func withoutPlace(text string) string {
+	home, _ := os.UserHomeDir()
+	here, _ := os.Getwd()
+	names := []string{home, "~", here, "."}
+	if len(here) > len(home) {
+		names = []string{here, ".", home, "~"}
+	}
+	for i := 0; i < len(names); i += 2 {
+		if len(names[i]) > 1 {
+			text = strings.ReplaceAll(text, names[i], names[i+1])
+		}
 	}
 	return text
 }
 
 func (r *gpuReport) write(file string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = os.WriteFile(file, append(text, '\n'), 0o644)
-	}
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return err
 	}
-	return nil
+	return whole.WriteText(file, 0o644, string(text)+"\n")
+}
+
+// print shows the kernels, where they ran, and the verdict.
+func (r *gpuReport) print(w io.Writer) error {
+	if r.GPU != nil {
+		if err := printKernels(w, r.GPU); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", r.Verdict)
+	return err
 }
 
 func printKernels(w io.Writer, r *kernels.Report) error {
@@ -174,15 +202,39 @@ func printKernels(w io.Writer, r *kernels.Report) error {
 			mark = "no"
 		}
 		if k.Share > 0 {
-			share = fmt.Sprintf("%4.0f %% of a copy's rate", 100*k.Share)
+			share = fmt.Sprintf("%4s %% of a copy's rate", percent(k.Share))
 		}
-		_, err := fmt.Fprintf(w, "%-3s  %-34s %-7s %4d runs %10.1f µs  %s\n", mark, k.Name, k.Phase, k.Runs, k.Time*1e6, share)
+		_, err := fmt.Fprintf(w, "%-3s  %-34s %-7s %4d runs %10s µs  %s\n", mark, k.Name, k.Phase, k.Runs, microseconds(k), share)
 		if err != nil {
 			return err
 		}
 	}
 	_, err := fmt.Fprintf(w, "copy %.1f GB/s\n", r.Copy/1e9)
 	return err
+}
+
+// microseconds is the time of a kernel, with more digits where it is short, and none
+// where it never ran.
+func microseconds(k kernels.Kernel) string {
+	digits, sign := 1, ""
+	if k.Time < 1e-6 {
+		digits = 3
+	}
+	if k.AtMost {
+		sign = "<"
+	}
+	if k.Runs == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s%.*f", sign, digits, k.Time*1e6)
+}
+
+// percent is a share without its sign, with two digits where it is small.
+func percent(share float64) string {
+	if share < 0.0995 {
+		return fmt.Sprintf("%.2g", 100*share)
+	}
+	return fmt.Sprintf("%.0f", 100*share)
 }
 
 // verdict sums a report up in a line.
@@ -205,6 +257,6 @@ func verdict(r *kernels.Report) string {
 	if !r.OK {
 		return fmt.Sprintf("verdict: WRONG on %s: %d of %d kernels: %s", r.Device, len(wrong), len(names), strings.Join(wrong, ", "))
 	}
-	return fmt.Sprintf("verdict: good on %s: %d kernels compute what the processor does; decode reads at %.0f to %.0f %% of a copy's rate",
-		r.Device, len(names), 100*low, 100*high)
+	return fmt.Sprintf("verdict: good on %s: %d kernels compute what the processor does; decode reads at %s to %s %% of a copy's rate",
+		r.Device, len(names), percent(low), percent(high))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"calla/bundle/demo"
 	"calla/core/backend"
@@ -175,5 +176,27 @@ func TestCheck(t *testing.T) {
 	}
 	if c := check(place{}, &rows{width: 1, all: []float32{1}}, &rows{width: 1}); c.OK {
 		t.Error("values that are missing are OK")
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		less, more took
+		n          int
+		each       time.Duration
+		told       bool
+	}{
+		{"longer by more than runs differ", took{100, 3}, took{140, 5}, 4, 10, true},
+		{"longer by what runs differ", took{100, 4}, took{108, 4}, 4, 4, false},
+		{"shorter", took{100, 4}, took{90, 8}, 4, 3, false},
+		{"of a clock with long ticks", took{100, 0}, took{100, 0}, 4, 1, false},
+		{"less than a tick of many", took{100, 0}, took{101, 0}, 40, 1, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if each, told := share(tt.less, tt.more, tt.n); each != tt.each || told != tt.told {
+				t.Errorf("%d, told %v; want %d, %v", each, told, tt.each, tt.told)
+			}
+		})
 	}
 }

@@ -23,12 +23,14 @@ type Kernel struct {
 	Checks int  `json:"checks"`
 	Failed int  `json:"failed"`
 	OK     bool `json:"ok"`
-	// Time is that of the largest run, alone; Bytes what it must move of weights
+	// Time is that of the largest run, alone, and where AtMost is set no more than
+	// that: the clock did not tell it from nothing. Bytes what it must move of weights
 	// and states, 0 where that is not what bounds it, and Share its rate by that of
 	// a copy. It runs many times over, so that what a cache holds comes from there.
-	Time  float64 `json:"time_s"`
-	Bytes int64   `json:"bytes"`
-	Share float64 `json:"share_of_copy"`
+	Time   float64 `json:"time_s"`
+	AtMost bool    `json:"at_most,omitempty"`
+	Bytes  int64   `json:"bytes"`
+	Share  float64 `json:"share_of_copy"`
 }
 
 // measure times every kernel that the model needs. One that never ran is there
@@ -83,16 +85,17 @@ func (t *tap) kernel(at run, s *sample, on *subject, r *Report) (Kernel, error) 
 	}
 	k.OK = k.Checks > 0 && k.Failed == 0
 	var d time.Duration
+	var told bool
 	var err error
 	if chained[at.kernel.Name] {
-		d, err = t.timeBehind(s.lead, s.dispatch, on.o.Repeats)
+		d, told, err = t.timeBehind(s.lead, s.dispatch, on.o.Repeats)
 	} else {
-		d, err = t.timeAlone(s.dispatch, on.o.Repeats)
+		d, told, err = t.timeAlone(s.dispatch, on.o.Repeats)
 	}
 	if err != nil {
 		return k, err
 	}
-	k.Time = d.Seconds()
+	k.Time, k.AtMost = d.Seconds(), !told
 	if at.phase == backend.Decode {
 		k.Bytes = t.traffic(s.dispatch, on.model.Config())
 	}
@@ -107,36 +110,69 @@ func (t *tap) kernel(at run, s *sample, on *subject, r *Report) (Kernel, error) 
 var chained = map[string]bool{"count_experts": true, "place_experts": true, "scatter_experts": true}
 
 // timeAlone returns how long a dispatch takes, from how much longer a list of many
-// is than a list of one. What it writes is of no use to anyone any more.
-func (t *tap) timeAlone(d metal.Dispatch, repeats int) (time.Duration, error) {
+// is than a list of one, and whether that was told or is a bound. What it writes is
+// of no use to anyone any more.
+func (t *tap) timeAlone(d metal.Dispatch, repeats int) (time.Duration, bool, error) {
 	d.Barrier = true
-	return t.difference([]metal.Dispatch{d}, slices.Repeat([]metal.Dispatch{d}, 1+repeats), repeats)
+	one := []metal.Dispatch{d}
+	return t.difference(repeats, func(n int) (short, long []metal.Dispatch) { return one, slices.Repeat(one, 1+n) })
 }
 
-// timeBehind returns how much longer its lead takes with the dispatch behind it.
-func (t *tap) timeBehind(lead []metal.Dispatch, d metal.Dispatch, repeats int) (time.Duration, error) {
+// timeBehind is timeAlone of how much longer its lead takes with the dispatch
+// behind it.
+func (t *tap) timeBehind(lead []metal.Dispatch, d metal.Dispatch, repeats int) (time.Duration, bool, error) {
 	d.Barrier = true
 	without := slices.Clone(lead)
 	if len(without) > 0 {
 		without[0].Barrier = true // behind the end of the last
 	}
 	with := append(slices.Clone(without), d)
-	return t.difference(slices.Repeat(without, repeats), slices.Repeat(with, repeats), repeats)
+	return t.difference(repeats, func(n int) (short, long []metal.Dispatch) {
+		return slices.Repeat(without, n), slices.Repeat(with, n)
+	})
 }
 
-// difference shares out by how much a longer list takes longer.
-func (t *tap) difference(short, long []metal.Dispatch, n int) (time.Duration, error) {
-	less, err := t.best(short)
-	if err != nil {
-		return 0, err
+// tries is how often a time is looked for, each time with four times the repeats.
+const tries = 3
+
+// difference shares out by how much the longer of two lists takes longer, each with
+// n repeats or, where that is lost among their own differences, with more.
+func (t *tap) difference(n int, lists func(n int) (short, long []metal.Dispatch)) (each time.Duration, told bool, err error) {
+	for range tries {
+		short, long := lists(n)
+		less, err := t.best(short)
+		if err != nil {
+			return 0, false, err
+		}
+		more, err := t.best(long)
+		if err != nil {
+			return 0, false, err
+		}
+		if each, told = share(less, more, n); told {
+			break
+		}
+		n *= 4
 	}
-	more, err := t.best(long)
-	return max((more-less)/time.Duration(n), 1), err
+	return each, told, nil
 }
 
-// best runs a list three times and returns the shortest time.
-func (t *tap) best(list []metal.Dispatch) (time.Duration, error) {
-	shortest := time.Duration(0)
+// took is how long runs of a list took: the shortest, and by how much the next was
+// longer.
+type took struct{ shortest, spread time.Duration }
+
+// share returns an n-th of what one list takes longer than another, or the most
+// that it can be where that is not told from what runs of the same list differ by.
+func share(less, more took, n int) (each time.Duration, told bool) {
+	longer, spread := more.shortest-less.shortest, less.spread+more.spread
+	if told = longer > spread; !told {
+		longer = max(longer, 0) + spread
+	}
+	return max(longer/time.Duration(n), 1), told
+}
+
+// best runs a list three times.
+func (t *tap) best(list []metal.Dispatch) (took, error) {
+	var all []time.Duration
 	for range 3 {
 		start := time.Now()
 		c, err := t.Driver.Commit(&metal.List{Dispatches: list})
@@ -144,13 +180,12 @@ func (t *tap) best(list []metal.Dispatch) (time.Duration, error) {
 			err = c.Wait()
 		}
 		if err != nil {
-			return 0, err
+			return took{}, err
 		}
-		if took := time.Since(start); shortest == 0 || took < shortest {
-			shortest = took
-		}
+		all = append(all, max(time.Since(start), 1))
 	}
-	return max(shortest, 1), nil
+	slices.Sort(all)
+	return took{all[0], all[1] - all[0]}, nil
 }
 
 // copyRate returns the bytes that a copy reads and writes in a second.
@@ -171,7 +206,7 @@ func (t *tap) copyRate(o Options) (float64, error) {
 	}
 	var e metal.Encoder
 	e.Copy(at[0], at[1], bytes)
-	d, err := t.timeAlone(e.List().Dispatches[0], min(o.Repeats, 8))
+	d, _, err := t.timeAlone(e.List().Dispatches[0], min(o.Repeats, 8))
 	return 2 * float64(bytes) / d.Seconds(), err
 }
 
