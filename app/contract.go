@@ -21,12 +21,7 @@ func newContract() *cobra.Command {
 			"Calla or another, and prints what of Calla's contract it keeps. What the server does\n" +
 			"not have is skipped. The exit status is 1 where a check failed.",
 		Example: "  calla contract http://127.0.0.1:11535",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.URL = args[0]
 			out := cmd.OutOrStdout()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"calla/core/backend"
+	"calla/app/prefs"
 	"calla/core/completion"
 	"calla/core/engine"
 )
@@ -34,7 +34,7 @@ const topRanks = 10
 
 func newEval() *cobra.Command {
 	var s settings
-	var tokens string
+	var tokens tokenIDs
 	var steps int
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -44,14 +44,7 @@ func newEval() *cobra.Command {
 			"stop tokens or text. It is what scripts compare with other engines.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ids, err := parseTokens(tokens)
-			if err != nil {
-				return err
-			}
-			if steps < 1 {
-				return fmt.Errorf("--steps is %d, want at least 1", steps)
-			}
-			e, err := evaluate(cmd, &s, ids, steps)
+			e, err := evaluate(cmd, &s, tokens, steps)
 			if err != nil {
 				return err
 			}
@@ -59,9 +52,9 @@ func newEval() *cobra.Command {
 		},
 	}
 	s.modelFlags(cmd)
-	cmd.Flags().IntVar(&s.prefillChunk, "prefill-chunk", engine.DefaultPrefillChunk, "most prompt tokens evaluated in one go, a multiple of 64")
-	cmd.Flags().StringVar(&tokens, "tokens", "", "token ids of the prompt, separated by commas")
-	cmd.Flags().IntVar(&steps, "steps", 16, "tokens to generate")
+	bind(cmd.Flags(), "prefill-chunk", &s.prefillChunk)
+	cmd.Flags().Var(&tokens, "tokens", "token ids of the prompt, separated by commas")
+	checked(cmd.Flags(), prefs.Preference{Key: "steps", Default: "16", Check: prefs.Whole(1, 1<<20), Help: "tokens to generate"}, &steps)
 	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"tokens": […], "top": [[[id, logit], …], …]}`)
 	if err := cmd.MarkFlagRequired("tokens"); err != nil {
 		panic(err)
@@ -69,22 +62,29 @@ func newEval() *cobra.Command {
 	return cmd
 }
 
-func parseTokens(list string) ([]int32, error) {
+// tokenIDs is a flag: token ids, separated by commas.
+type tokenIDs []int32
+
+func (t *tokenIDs) Type() string { return "ids" }
+
+func (t *tokenIDs) String() string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]int32(*t)), "[]"), " ", ",")
+}
+
+func (t *tokenIDs) Set(list string) error {
 	var ids []int32
-	for _, f := range strings.Split(list, ",") {
+	for f := range strings.SplitSeq(list, ",") {
 		id, err := strconv.ParseInt(strings.TrimSpace(f), 10, 32)
 		if err != nil || id < 0 {
-			return nil, fmt.Errorf("--tokens has %q, want token ids separated by commas", f)
+			return fmt.Errorf("%q, want token ids separated by commas", f)
 		}
 		ids = append(ids, int32(id))
 	}
-	return ids, nil
+	*t = ids
+	return nil
 }
 
 func evaluate(cmd *cobra.Command, s *settings, ids []int32, steps int) (*evaluation, error) {
-	if s.prefillChunk < backend.SubChunk || s.prefillChunk%backend.SubChunk != 0 {
-		return nil, fmt.Errorf("--prefill-chunk is %d, want a multiple of %d", s.prefillChunk, backend.SubChunk)
-	}
 	o, err := s.openBare()
 	if err != nil {
 		return nil, err

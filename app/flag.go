@@ -10,8 +10,8 @@ import (
 	"calla/app/prefs"
 )
 
-// flagOf is the flag of a preference: name, default, check and help text are
-// those of the list.
+// flagOf is the flag of a preference, or of what is no preference and has a name,
+// a default, a check and a help text all the same.
 type flagOf struct {
 	prefs.Preference
 	value string
@@ -20,10 +20,13 @@ type flagOf struct {
 	kind  string
 }
 
-// bind adds the flag of a preference, which puts its value into target: an
-// *int, *string, *bool, *time.Duration or *[]string.
-func bind(f *pflag.FlagSet, key string, target any) {
-	v := &flagOf{Preference: prefs.Must(key)}
+// bind adds the flag of a preference of the list.
+func bind(f *pflag.FlagSet, key string, target any) { checked(f, prefs.Must(key), target) }
+
+// checked adds a flag that puts its value into target: an *int, *string, *bool,
+// *time.Duration or *[]string.
+func checked(f *pflag.FlagSet, p prefs.Preference, target any) {
+	v := &flagOf{Preference: p}
 	switch t := target.(type) {
 	case *int:
 		v.kind, v.set = "int", func(s string) { *t, _ = strconv.Atoi(s) }
@@ -36,13 +39,13 @@ func bind(f *pflag.FlagSet, key string, target any) {
 	case *[]string:
 		v.kind, v.set = "strings", func(s string) { *t = prefs.Split(s) }
 	default:
-		panic(fmt.Sprintf("flag %s for a %T", key, target))
+		panic(fmt.Sprintf("flag %s for a %T", p.Key, target))
 	}
 	v.value = v.Default
 	v.set(v.Default)
-	f.Var(v, key, v.Help)
+	f.Var(v, p.Key, v.Help)
 	if v.kind == "bool" {
-		f.Lookup(key).NoOptDefVal = "true" // the flag alone
+		f.Lookup(p.Key).NoOptDefVal = "true" // the flag alone
 	}
 }
 

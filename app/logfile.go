@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -26,10 +25,8 @@ type logFile struct {
 	size int64
 }
 
+// openLog opens a log in a folder that is there.
 func openLog(path string) (*logFile, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("log: %w", err)
-	}
 	l := &logFile{path: path, max: maxLog}
 	if err := l.open(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLogTurns(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "logs", "calla.log")
+	path := filepath.Join(t.TempDir(), "calla.log")
 	l, err := openLog(path)
 	if err != nil {
 		t.Fatal(err)
@@ -85,5 +85,13 @@ func TestLogThatCannotBeOpened(t *testing.T) {
 	if l, err := openLog(t.TempDir()); err == nil {
 		l.Close()
 		t.Error("a folder was taken for a log")
+	}
+	missing := filepath.Join(t.TempDir(), "none")
+	if l, err := openLog(filepath.Join(missing, "calla.log")); err == nil {
+		l.Close()
+		t.Error("a log was opened in a folder that is not there")
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("the folder was made")
 	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := environment(cmd.Flags(), os.LookupEnv); err != nil {
+			err := environment(cmd.Flags(), os.LookupEnv)
+			if err = cmp.Or(err, cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
 				return usageError{err}
 			}
 			return nil
@@ -63,5 +65,6 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newServe(), newMenu(), newChat(), newEval(), newAudit(), newDoctor(), newPull(), newVerify(), newModel(), newContract(), newBench(), newVersion())
+	strict(root)
 	return root
 }

@@ -150,6 +150,9 @@ func newApp(over prefs.Values, manifest string) (*app, error) {
 	if a.claim, err = supervise.NewClaim(a.folders.data); err != nil {
 		return nil, err
 	}
+	if err := os.MkdirAll(filepath.Dir(a.folders.log), 0o700); err != nil {
+		return nil, err
+	}
 	if a.logFile, err = openLog(a.folders.log); err != nil {
 		return nil, err
 	}

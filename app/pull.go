@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"calla/app/prefs"
 	"calla/core/download"
 )
 
@@ -44,7 +45,9 @@ func newPull() *cobra.Command {
 	bind(f, "endpoint", &p.endpoint)
 	f.StringArrayVar(&p.from, "from", nil, "further folder in which copies may be; can be given several times")
 	f.Var(&p.limit, "limit", "most bytes a second, such as 500k or 20M; 0 is no limit")
-	f.IntVar(&p.connections, "connections", download.DefaultConnections, "connections at once")
+	checked(f, prefs.Preference{
+		Key: "connections", Default: strconv.Itoa(download.DefaultConnections), Check: prefs.Whole(1, 64), Help: "connections at once",
+	}, &p.connections)
 	f.BoolVar(&p.pause, "pause", false, "hold up the pull that runs, in whatever window, and end")
 	f.BoolVar(&p.resume, "resume", false, "let the pull that was paused go on, and end")
 	cmd.MarkFlagsMutuallyExclusive("pause", "resume")
