@@ -7,11 +7,12 @@
 //   - it is the median of runs that all did the same work, and its spread stands
 //     beside it;
 //   - a run whose prompt came from a cache, that shared the engine with another
-//     request or that the machine held back is not counted, and it is said why;
+//     request, that the machine held back or whose tokens came in lumps is not
+//     counted, and it is said why;
 //   - what could not be measured is missing and named. Nothing is estimated.
 //
 // Plans, statistics, fits, refusals and reports are pure. What asks an engine, a
-// server or the system stands in engine.go, peer.go and machine_*.go.
+// server or the system stands in engine.go, server.go and machine_*.go.
 package bench
 
 import (

@@ -123,7 +123,7 @@ func TestAskHasPatience(t *testing.T) {
 		{"comments", "", ": hold on\n"},
 		{"events without text", "", `data: {"choices":[{"text":""}]}` + "\n\n"},
 		{"one token", textEvent, ""},
-		{"a trickle", textEvent, `data: {"choices":[{"text":""}]}` + "\n\n"},
+		{"a trickle", textEvent, textEvent},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			over := make(chan struct{})
