@@ -189,20 +189,15 @@ func (b *benchFlags) start(ctx context.Context, own *ownServer, c *bench.Compari
 		said.CloseWithError(err)
 		ended <- err
 	}()
-	// While every thread computes, a thread more reads: else tokens wait for a
-	// reader and come to it in lumps.
-	threads := runtime.GOMAXPROCS(0)
 	own.end = func() {
 		cancel()
 		<-ended
-		runtime.GOMAXPROCS(threads)
 	}
 	scan := bufio.NewScanner(lines)
 	for scan.Scan() {
 		fmt.Fprintln(progress, scan.Text())
 		if url, ok := strings.CutPrefix(scan.Text(), "listening on "); ok {
 			go io.Copy(io.Discard, lines)
-			runtime.GOMAXPROCS(threads + 1) // the device has its threads by now
 			return url, nil
 		}
 	}
