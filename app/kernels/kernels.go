@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Rows    int // of the prompt; at least a sub-chunk and a half
 	Steps   int // tokens decoded
-	Repeats int // of each kernel that is timed
+	Repeats int // of each kernel that is timed, more where these tell nothing; 1 has it so
 	// CopyBytes is how much memory is copied to measure the bandwidth.
 	CopyBytes int
 }

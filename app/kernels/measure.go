@@ -148,7 +148,7 @@ func (t *tap) difference(n int, lists func(n int) (short, long []metal.Dispatch)
 		if err != nil {
 			return 0, false, err
 		}
-		if each, told = share(less, more, n); told {
+		if each, told = share(less, more, n); told || n == 1 {
 			break
 		}
 		n *= 4
