@@ -14,7 +14,9 @@ import (
 type Stream struct {
 	Asked  int `json:"asked_tokens"` // at most
 	Events int `json:"events"`       // with text
-	// Largest is how many of the events came together, at most.
+	// First is how many of the events came with the first, and Largest how many
+	// came together, at most.
+	First   int `json:"first_lump"`
 	Largest int `json:"largest_lump"`
 }
 
@@ -128,9 +130,11 @@ func (s *Server) sample(h heard, start time.Time, tokens int) (Sample, error) {
 	if h.usage == nil || h.usage.Prompt <= 0 {
 		return Sample{}, s.fault("the stream has no usage at its end, so that tokens can't be counted: take a version that honours stream_options.include_usage, or the other API with or without --chat")
 	}
+	x := &Stream{Asked: tokens, Events: len(h.texts)}
+	x.First, x.Largest = lumps(h.texts)
 	sample := Sample{
 		Prompt: h.usage.Prompt, Cached: h.usage.Details.Cached, Generated: h.usage.Completed,
-		Stream: &Stream{Asked: tokens, Events: len(h.texts), Largest: largestLump(h.texts)},
+		Stream: x,
 	}
 	if len(h.texts) == 0 {
 		return sample, s.fault("%w", errEmpty)

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-func TestLargestLump(t *testing.T) {
+func TestLumps(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		at   []int // milliseconds
-		want int
+		name           string
+		at             []int // milliseconds
+		first, largest int
 	}{
-		{"nothing", nil, 0},
-		{"one event", []int{5}, 1},
-		{"all at once", []int{5, 5, 5, 5}, 4},
-		{"one by one", []int{0, 20, 40, 60}, 1},
-		{"one by one, and uneven", []int{0, 15, 45, 60}, 1},
-		{"a reader that was late", []int{100, 100, 100, 100, 120, 140, 160, 180}, 4},
-		{"a lump at the end", []int{0, 20, 40, 60, 60, 60}, 3},
-		{"two at a time", []int{0, 0, 40, 40, 80, 80}, 2},
+		{"nothing", nil, 0, 0},
+		{"one event", []int{5}, 1, 1},
+		{"all at once", []int{5, 5, 5, 5}, 4, 4},
+		{"one by one", []int{0, 20, 40, 60}, 1, 1},
+		{"one by one, and uneven", []int{0, 15, 45, 60}, 1, 1},
+		{"a reader that was late", []int{100, 100, 100, 100, 120, 140, 160, 180}, 4, 4},
+		{"a lump at the end", []int{0, 20, 40, 60, 60, 60}, 1, 3},
+		{"two at a time", []int{0, 0, 40, 40, 80, 80}, 2, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var events []time.Time
@@ -32,8 +32,8 @@ func TestLargestLump(t *testing.T) {
 			for _, ms := range tt.at {
 				events = append(events, start.Add(time.Duration(ms)*time.Millisecond))
 			}
-			if got := largestLump(events); got != tt.want {
-				t.Errorf("largestLump = %d, want %d", got, tt.want)
+			if first, largest := lumps(events); first != tt.first || largest != tt.largest {
+				t.Errorf("lumps = %d, %d, want %d, %d", first, largest, tt.first, tt.largest)
 			}
 		})
 	}
@@ -51,7 +51,10 @@ func TestRefuseStreams(t *testing.T) {
 		{"more tokens than were asked for", func(s *Sample) { s.Generated = 100000 }, 32, "more than the 32 tokens"},
 		{"more tokens than were asked for, of prompts alone", func(s *Sample) { s.Generated = 33 }, 0, "more than the 32 tokens"},
 		{"far fewer tokens than events", func(s *Sample) { s.Generated, s.Stream.Events = 8, 33 }, 32, "far fewer tokens than it sent"},
-		{"a late reader", func(s *Sample) { s.Stream.Largest = 13 }, 32, "came in lumps"},
+		{"a late reader", func(s *Sample) { s.Stream.First, s.Stream.Largest = 5, 5 }, 32, "came in lumps"},
+		{"tokens guessed ahead", func(s *Sample) { s.Stream.First, s.Stream.Largest = 4, 4 }, 32, ""},
+		{"a lump in the middle", func(s *Sample) { s.Stream.Largest = 8 }, 32, ""},
+		{"a large lump in the middle", func(s *Sample) { s.Stream.Largest = 9 }, 32, "came in lumps"},
 		{"a late reader, of prompts alone", func(s *Sample) { s.Stream.Largest = 13 }, 0, ""},
 		{"few events", func(s *Sample) { s.Stream.Events = 4 }, 32, "came in lumps"},
 		{"13 tokens in 0.061 ms", func(s *Sample) { s.Generated, s.Stream.Events, s.Decode = 13, 13, 61*time.Microsecond }, 32, "came in lumps"},
@@ -59,7 +62,7 @@ func TestRefuseStreams(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := good(256, 32)
-			s.Stream = &Stream{Asked: 32, Events: 32, Largest: 1}
+			s.Stream = &Stream{Asked: 32, Events: 32, First: 1, Largest: 1}
 			tt.change(&s)
 			if got := refuse(s, 0, tt.tokens, 0); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("refuse = %q, want %q", got, tt.want)
