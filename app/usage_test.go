@@ -13,9 +13,9 @@ import (
 	"calla/app/supervise"
 )
 
-// said runs the program with arguments and returns its exit status and what it
+// answer runs the program with arguments and returns its exit status and what it
 // prints and says.
-func said(t *testing.T, args ...string) (int, string) {
+func answer(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var out bytes.Buffer
 	root := newRoot()
@@ -42,7 +42,7 @@ func TestCommandsRefuse(t *testing.T) {
 		for _, args := range wrong {
 			args = append(slices.Clone(path), args...)
 			t.Run(strings.Join(args, " "), func(t *testing.T) {
-				if got, text := said(t, args...); got != supervise.ExitUsage || text == "" {
+				if got, text := answer(t, args...); got != supervise.ExitUsage || text == "" {
 					t.Errorf("exit status %d, want %d; it said %s", got, supervise.ExitUsage, text)
 				}
 			})
@@ -90,7 +90,7 @@ func TestUsage(t *testing.T) {
 		{"doctor --gpu --report " + dir, 64, "is a directory"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
-			got, text := said(t, strings.Fields(tt.args)...)
+			got, text := answer(t, strings.Fields(tt.args)...)
 			if got != tt.status || !strings.Contains(text, tt.says) {
 				t.Errorf("exit status %d, want %d with %q; it said %s", got, tt.status, tt.says, text)
 			}
